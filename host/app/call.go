@@ -19,7 +19,7 @@ import (
 // PENDING_APPROVAL, TIMEOUT and SERVER_OFFLINE.
 func (h *Host) Call(ctx context.Context, name string, args any) (*Answer, error) {
 	answer, err := h.core.Call(ctx, name, args)
-	var failed *core.Failed
+	var failed *core.FailedError
 	if errors.As(err, &failed) {
 		err = &FailedError{Tool: failed.Tool, Answer: (*Answer)(answer)}
 	}
@@ -53,8 +53,8 @@ func (e *FailedError) Error() string { return e.failed().Error() }
 func (e *FailedError) Unwrap() error { return e.failed().Unwrap() }
 
 // failed returns the error as package core represents it.
-func (e *FailedError) failed() *core.Failed {
-	return &core.Failed{Tool: e.Tool, Answer: (*core.Answer)(e.Answer)}
+func (e *FailedError) failed() *core.FailedError {
+	return &core.FailedError{Tool: e.Tool, Answer: (*core.Answer)(e.Answer)}
 }
 
 // Session returns the tools of one server, or of all servers if server is "", as a

@@ -26,13 +26,13 @@ import (
 
 // Config describes the issuer and the tokens that are accepted.
 type Config struct {
-	Issuer    string   // identifier of the authorization server, a URL
-	URL       string   // public base URL of this host, without a path
-	Audiences []string // accepted values of aud; none: URL, and URL/mcp with everything below
-	Scopes    []string // that each token must have
-	UserClaim string   // the claim that names the user; "": sub
-	Groups    string   // path of the claim with the user's groups, with dots; "": groups
-	Profiles  []Grant  // none: every user may use all tools
+	Issuer    string         // identifier of the authorization server, a URL
+	URL       string         // public base URL of this host, without a path
+	Audiences []string       // accepted values of aud; none: URL, and URL/mcp with everything below
+	Scopes    []string       // that each token must have
+	UserClaim string         // the claim that names the user; "": sub
+	Groups    string         // path of the claim with the user's groups, with dots; "": groups
+	Profiles  []ProfileGrant // none: every user may use all tools
 
 	// ClientID and ClientSecret are for introspection. Without an id, only JSON
 	// Web Tokens are accepted.
@@ -47,8 +47,8 @@ type Config struct {
 	Now    func() time.Time // nil: time.Now
 }
 
-// Grant gives a profile to users with a scope or group.
-type Grant struct {
+// ProfileGrant gives a profile to users with a scope or group.
+type ProfileGrant struct {
 	To      string // the scope or group
 	Profile string // AllTools, or the name of a profile
 }

@@ -113,7 +113,7 @@ func TestProfilesOfUsers(t *testing.T) {
 	k := s.newKey(t, "1")
 	v, _ := s.verifier(t, func(c *accesstoken.Config) {
 		c.Groups = "realm_access.roles"
-		c.Profiles = []accesstoken.Grant{{"admins", "*"}, {"writers", "rw"}, {"tools:read", "ro"}, {"writers", "ro"}}
+		c.Profiles = []accesstoken.ProfileGrant{{"admins", "*"}, {"writers", "rw"}, {"tools:read", "ro"}, {"writers", "ro"}}
 	})
 	roles := func(names ...string) map[string]any {
 		return map[string]any{"realm_access": map[string]any{"roles": names}, "scope": "other"}

@@ -22,8 +22,8 @@ type Exchange struct {
 	Scopes   []string
 }
 
-// Exchanged is an access token for another service.
-type Exchanged struct {
+// ExchangedToken is an access token for another service.
+type ExchangedToken struct {
 	Access  secret.Text
 	Issued  time.Time
 	Expires time.Time // zero: the issuer did not say
@@ -38,7 +38,7 @@ const (
 // Exchange returns an access token of the issuer for another service, on behalf of the user
 // of a verified token. It never returns the user's token itself. It returns an error if the
 // issuer refuses, or sends no bearer token.
-func (v *Verifier) Exchange(ctx context.Context, token string, to Exchange) (Exchanged, error) {
+func (v *Verifier) Exchange(ctx context.Context, token string, to Exchange) (ExchangedToken, error) {
 	form := url.Values{
 		"grant_type": {exchangeGrant}, "subject_token": {token}, "subject_token_type": {accessTokenType}, "requested_token_type": {accessTokenType},
 	}
@@ -55,19 +55,19 @@ func (v *Verifier) Exchange(ctx context.Context, token string, to Exchange) (Exc
 		Expires float64 `json:"expires_in"`
 	}
 	if err := v.postToken(ctx, form, &got); err != nil {
-		return Exchanged{}, fmt.Errorf("token exchange: %w", err)
+		return ExchangedToken{}, fmt.Errorf("token exchange: %w", err)
 	}
 	switch {
 	case got.Access == "" || len(got.Access) > maxToken || strings.ContainsFunc(got.Access, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return Exchanged{}, errors.New("token exchange: the issuer sent no access token that a header can carry")
+		return ExchangedToken{}, errors.New("token exchange: the issuer sent no access token that a header can carry")
 	case got.Issued != accessTokenType && got.Issued != jwtTokenType:
-		return Exchanged{}, fmt.Errorf("token exchange: the issuer sent a token of the type %.80q, not an access token", got.Issued)
+		return ExchangedToken{}, fmt.Errorf("token exchange: the issuer sent a token of the type %.80q, not an access token", got.Issued)
 	case !strings.EqualFold(got.Type, "Bearer"):
-		return Exchanged{}, fmt.Errorf("token exchange: the issuer sent a token of the type %.40q; only Bearer is supported", got.Type)
+		return ExchangedToken{}, fmt.Errorf("token exchange: the issuer sent a token of the type %.40q; only Bearer is supported", got.Type)
 	case got.Access == token:
-		return Exchanged{}, errors.New("token exchange: the issuer returned the user's own token, which is for this host only")
+		return ExchangedToken{}, errors.New("token exchange: the issuer returned the user's own token, which is for this host only")
 	}
-	e := Exchanged{Access: secret.Text(got.Access), Issued: begin}
+	e := ExchangedToken{Access: secret.Text(got.Access), Issued: begin}
 	if got.Expires > 0 {
 		e.Expires = begin.Add(time.Duration(min(got.Expires, 1e8) * float64(time.Second)))
 	}

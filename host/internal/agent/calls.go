@@ -253,5 +253,5 @@ func (r *run) callTool(ctx context.Context, c *llm.ToolCall) (res *call.Result, 
 		over = true
 	}()
 	given := *c
-	return r.cfg.Tools.Call(r.withLeft(ctx), &given, progress)
+	return r.cfg.Tools.Call(r.withRemainingBudget(ctx), &given, progress)
 }

@@ -13,14 +13,14 @@ import (
 
 // The kinds of steps of a journal, in order.
 const (
-	stepBegin  = "begin"  // Messages: the conversation before the run
-	stepSaid   = "said"   // Messages: added by the user
-	stepTurn   = "turn"   // Turn, Model: before the request to the model
-	stepAnswer = "answer" // Turn, Model, Response
-	stepCall   = "call"   // Turn, ID, Repeat: before the call
-	stepResult = "result" // Turn, ID, Result (none: the caller makes the call), Pending
-	stepCut    = "cut"    // Messages: the shortened history
-	stepEnd    = "end"    // Why, Error, Milliseconds
+	stepBegin    = "begin"  // Messages: the conversation before the run
+	stepUserText = "said"   // Messages: added by the user
+	stepTurn     = "turn"   // Turn, Model: before the request to the model
+	stepAnswer   = "answer" // Turn, Model, Response
+	stepCall     = "call"   // Turn, ID, Repeat: before the call
+	stepResult   = "result" // Turn, ID, Result (none: the caller makes the call), Pending
+	stepCut      = "cut"    // Messages: the shortened history
+	stepEnd      = "end"    // Why, Error, Milliseconds
 )
 
 // step is an entry of a journal.

@@ -6,23 +6,23 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Left is the remaining part of a run's limits during a call, for tools that run
+// RemainingBudget is the remaining part of a run's limits during a call, for tools that run
 // agents: these may not use more. Earlier use by such tools is not subtracted. A nil
 // field has no limit.
-type Left struct {
+type RemainingBudget struct {
 	Turns  *int     `json:"turns,omitempty"`
 	Tokens *int     `json:"tokens,omitempty"`
 	Cost   *float64 `json:"cost,omitempty"`
 	MS     *int64   `json:"ms,omitempty"` // milliseconds until the time limit
 }
 
-// leftKey is the context key of the remaining budget.
-type leftKey struct{}
+// remainingBudgetKey is the context key of the remaining budget.
+type remainingBudgetKey struct{}
 
-// LeftOf returns the remaining limits of the run that makes the call of ctx. It returns
+// RemainingBudgetOf returns the remaining limits of the run that makes the call of ctx. It returns
 // false without a run.
-func LeftOf(ctx context.Context) (Left, bool) {
-	left, ok := ctx.Value(leftKey{}).(Left)
+func RemainingBudgetOf(ctx context.Context) (RemainingBudget, bool) {
+	left, ok := ctx.Value(remainingBudgetKey{}).(RemainingBudget)
 	if rest, timed := call.TimeLeft(ctx); ok && timed {
 		ms := rest.Milliseconds()
 		left.MS = &ms
@@ -30,9 +30,9 @@ func LeftOf(ctx context.Context) (Left, bool) {
 	return left, ok
 }
 
-// withLeft returns the context for a call, with the remaining limits.
-func (r *run) withLeft(ctx context.Context) context.Context {
-	var left Left
+// withRemainingBudget returns the context for a call, with the remaining limits.
+func (r *run) withRemainingBudget(ctx context.Context) context.Context {
+	var left RemainingBudget
 	b, used := r.cfg.Bounds, r.out.Usage
 	if b.Turns > 0 {
 		turns := max(0, b.Turns-r.out.Turns)
@@ -46,5 +46,5 @@ func (r *run) withLeft(ctx context.Context) context.Context {
 		cost := max(0, b.Cost-r.out.Cost)
 		left.Cost = &cost
 	}
-	return context.WithValue(ctx, leftKey{}, left)
+	return context.WithValue(ctx, remainingBudgetKey{}, left)
 }

@@ -138,14 +138,14 @@ func (a *journalReader) applyStep(s step) {
 		if a.end != nil {
 			a.beginNewRun(s)
 		}
-	case stepSaid:
+	case stepUserText:
 		a.history = append(a.history, s.Messages...)
 	case stepTurn:
 		a.out.Turns++
 		a.model, a.modelReplaced = a.modelNamed(s.Model)
 	case stepAnswer:
 		a.open, a.begun, a.results = s.Response, map[string]step{}, map[string]step{}
-		a.admitAnswer(s.Response)
+		a.addAnswer(s.Response)
 		for _, c := range s.Response.Calls() {
 			a.ids.taken[c.ID] = true
 		}

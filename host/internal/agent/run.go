@@ -289,7 +289,7 @@ func (r *run) addUserText(text string) (Ending, error) {
 // EndJournalError and the error if the journal cannot be written.
 func (r *run) addToHistory(messages ...llm.Message) (Ending, error) {
 	r.history = append(r.history, messages...)
-	if err := r.writeStep(step{Step: stepSaid, Messages: messages}); err != nil {
+	if err := r.writeStep(step{Step: stepUserText, Messages: messages}); err != nil {
 		return EndJournalError, err
 	}
 	return "", nil

@@ -426,13 +426,13 @@ func TestAUsageThatCannotBe(t *testing.T) {
 func TestWaitingForAPersonIsNotTheRunsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		box := tools("edit")
-		var left agent.Left
+		var left agent.RemainingBudget
 		box.call = func(ctx context.Context, _ *llm.ToolCall, _ func(string)) (*call.Result, error) {
 			time.Sleep(2 * time.Second)
 			resume := call.PauseClocks(ctx)
 			time.Sleep(time.Hour)
 			resume()
-			left, _ = agent.LeftOf(ctx)
+			left, _ = agent.RemainingBudgetOf(ctx)
 			time.Sleep(time.Second)
 			return result("done"), ctx.Err()
 		}

@@ -32,7 +32,7 @@ func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Cho
 	r.emit(Event{Type: TurnEvent, Turn: r.out.Turns, Model: r.model.Info().Name})
 	answer, err := r.askModel(ctx, req)
 	if err == nil {
-		why, err := r.acceptAnswer(answer)
+		why, err := r.recordAnswer(answer)
 		return answer, why, err
 	}
 	if ctx.Err() != nil {
@@ -54,19 +54,19 @@ func (r *run) requestTurn(ctx context.Context, tools []llm.Tool, choice *llm.Cho
 	return nil, EndModelError, err
 }
 
-// acceptAnswer adds an answer to the journal and the history, and reports it as an event.
+// recordAnswer adds an answer to the journal and the history, and reports it as an event.
 // It returns "" and nil, or EndJournalError and the error.
-func (r *run) acceptAnswer(answer *llm.Response) (Ending, error) {
+func (r *run) recordAnswer(answer *llm.Response) (Ending, error) {
 	if err := r.writeStep(step{Step: stepAnswer, Turn: r.out.Turns, Model: r.model.Info().Name, Response: answer}); err != nil {
 		return EndJournalError, err
 	}
-	r.admitAnswer(answer)
+	r.addAnswer(answer)
 	r.emit(Event{Type: AnswerEvent, Turn: r.out.Turns, Response: answer})
 	return "", nil
 }
 
-// admitAnswer adds an answer to the history and its usage to that of the run.
-func (r *run) admitAnswer(answer *llm.Response) {
+// addAnswer adds an answer to the history and its usage to that of the run.
+func (r *run) addAnswer(answer *llm.Response) {
 	r.out.Response = answer
 	r.addUsage(answer)
 	if len(answer.Parts) > 0 {
@@ -97,7 +97,7 @@ func (r *run) addPartialAnswer(answer *llm.Response) error {
 		r.addUsage(answer)
 		return nil
 	}
-	_, err := r.acceptAnswer(answer)
+	_, err := r.recordAnswer(answer)
 	return err
 }
 
@@ -329,7 +329,7 @@ func (r *run) addSummaryTexts(answer *llm.Response) error {
 		return toolerr.New(toolerr.ModelError, "no summary: the model returned no text")
 	}
 	r.out.HasSummary = true
-	_, err := r.acceptAnswer(answer)
+	_, err := r.recordAnswer(answer)
 	return err
 }
 

@@ -135,20 +135,20 @@ func newServer(e Entry) *server {
 	for _, kind := range kinds() {
 		s.lists[kind] = &listing{}
 	}
-	if source, ok := e.Source.(Known); ok {
+	if source, ok := e.Source.(KnownLister); ok {
 		s.setKnownLists(source)
 	}
 	return s
 }
 
-// A Known source has lists that need no request: they exist from the start and never
+// A KnownLister has lists that need no request: they exist from the start and never
 // change.
-type Known interface {
+type KnownLister interface {
 	Known(kind call.ListKind) []json.RawMessage
 }
 
 // setKnownLists takes the lists of a source that need not be asked.
-func (s *server) setKnownLists(source Known) {
+func (s *server) setKnownLists(source KnownLister) {
 	s.isKnown = true
 	for kind, l := range s.lists {
 		l.items, l.faults = s.items(kind, source.Known(kind))

@@ -96,8 +96,8 @@ func TestDefinitionsAreForwardedAsReceivedButForTheName(t *testing.T) {
 	c := open(t, nil, catalog.Entry{Source: ours, Plain: true}, catalog.Entry{Source: theirs})
 	want := `{"x":1.0, "name":"ls","inputSchema":{"type":"object","$comment":"<k>"}},{"description":"\u0041","name" : "git__log1","y":[{"name":"n"}],"inputSchema":{"type":"object"}}`
 	s := c.Snapshot(t.Context())
-	require.Equal(t, `{"tools":[`+want+`]}`, string(s.List(false)))
-	require.Equal(t, `{"tools":[`+want+`],"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"h"}}}`, string(s.List(true)))
+	require.Equal(t, `{"tools":[`+want+`]}`, string(s.ToolList(false)))
+	require.Equal(t, `{"tools":[`+want+`],"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"h"}}}`, string(s.ToolList(true)))
 	tool, ok := s.ByName("git__log1")
 	require.True(t, ok)
 	require.Equal(t, "log1", tool.Original)
@@ -210,7 +210,7 @@ func TestAServerThatCannotBeListedFollowsLater(t *testing.T) {
 		t.Fatal("not told")
 	}
 	s := c.Snapshot(t.Context())
-	require.Equal(t, `{"tools":[{"name":"good__a","inputSchema":{"type":"object"}},{"name":"bad__b","inputSchema":{"type":"object"}}]}`, string(s.List(false)), "in the configured order")
+	require.Equal(t, `{"tools":[{"name":"good__a","inputSchema":{"type":"object"}},{"name":"bad__b","inputSchema":{"type":"object"}}]}`, string(s.ToolList(false)), "in the configured order")
 	require.Empty(t, c.Errors())
 	require.Empty(t, changed)
 
@@ -229,7 +229,7 @@ func TestFaultyDefinitionsAreLeftOutAndReported(t *testing.T) {
 	c := open(t, nil, catalog.Entry{Source: s})
 	faults := make(chan error, 1000)
 	c.OnFault(func(err error) { faults <- err })
-	require.Equal(t, `{"tools":[{"name":"a__t","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).List(false)))
+	require.Equal(t, `{"tools":[{"name":"a__t","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).ToolList(false)))
 	require.Len(t, c.Errors(), 6)
 	texts := map[string]bool{} // fewer than 6: {} and {"name":""} have the same fault
 	for _, err := range c.Errors() {

@@ -352,5 +352,5 @@ func TestOtherNamesHaveTheDefinition(t *testing.T) {
 		require.Equal(t, want, string(tool.Definition))
 		require.False(t, tool.Traits.ReadOnly, "what is repeated is the other call")
 	}
-	require.Contains(t, string(c.Snapshot(t.Context()).List(false)), `"description":"Does a."`)
+	require.Contains(t, string(c.Snapshot(t.Context()).ToolList(false)), `"description":"Does a."`)
 }

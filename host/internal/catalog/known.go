@@ -6,8 +6,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// Known returns the current snapshot without asking any server.
-func (c *Catalog) Known() *Snapshot { return c.currentSnapshot() }
+// KnownSnapshot returns the current snapshot without asking any server.
+func (c *Catalog) KnownSnapshot() *Snapshot { return c.currentSnapshot() }
 
 // RefreshNow requests a server's tools, even if they are known, and waits until the
 // catalog has them. It returns only the error of ctx; Errors has that of the server. For

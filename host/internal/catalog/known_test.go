@@ -31,14 +31,14 @@ func TestWhatIsKnownIsNotAskedFor(t *testing.T) {
 	var changes []call.ListKind
 	c := catalog.New([]catalog.Entry{{Source: known{"a"}, Plain: true}}, nil, func(ch catalog.Change) { changes = append(changes, ch.Kind) })
 	defer c.Close()
-	require.Len(t, c.Known().Tools(), 1)
+	require.Len(t, c.KnownSnapshot().Tools(), 1)
 	tool, ok := c.Lookup(t.Context(), "a")
 	require.True(t, ok)
 	require.Equal(t, "a", tool.Server)
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)
 
 	c.Update([]catalog.Entry{{Source: known{"a"}, Plain: true}, {Source: known{"b"}, Plain: true}})
-	require.Len(t, c.Known().Tools(), 2)
+	require.Len(t, c.KnownSnapshot().Tools(), 2)
 	require.Equal(t, []call.ListKind{call.Tools}, changes)
 	again, ok := c.Lookup(t.Context(), "a")
 	require.True(t, ok)

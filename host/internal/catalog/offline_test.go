@@ -32,7 +32,7 @@ func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	c.Refresh("frail")
 	<-changed
 	s := c.Snapshot(t.Context())
-	require.Equal(t, `{"tools":[{"name":"firm__a","inputSchema":{"type":"object"}}]}`, string(s.List(false)))
+	require.Equal(t, `{"tools":[{"name":"firm__a","inputSchema":{"type":"object"}}]}`, string(s.ToolList(false)))
 	require.Len(t, s.Tools(), 1)
 	tool, ok := c.Lookup(t.Context(), "frail__a")
 	require.True(t, ok, "calling it starts the server again")
@@ -42,7 +42,7 @@ func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	frail.set(nil, nameMember("a")...)
 	c.Refresh("frail")
 	<-changed
-	require.Equal(t, `{"tools":[{"name":"frail__a","inputSchema":{"type":"object"}},{"name":"firm__a","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).List(false)))
+	require.Equal(t, `{"tools":[{"name":"frail__a","inputSchema":{"type":"object"}},{"name":"firm__a","inputSchema":{"type":"object"}}]}`, string(c.Snapshot(t.Context()).ToolList(false)))
 }
 
 func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {

@@ -28,8 +28,8 @@ type pin struct {
 	SHA256     string          `json:"sha256,omitempty"` // of a definition that is too large to store
 }
 
-// maxPin leaves space for the names.
-const maxPin = store.MaxValue - 16<<10
+// maxPinBytes leaves space for the names.
+const maxPinBytes = store.MaxValue - 16<<10
 
 // pinPrefix returns the prefix of the keys of a server's pins.
 func pinPrefix(server string) string {
@@ -76,11 +76,11 @@ func (k storedPins) Repin(ctx context.Context, server, tool string, definition j
 	return k.put(ctx, server, tool, definition, store.Any)
 }
 
-// put stores the definition of a tool, or its hash if it is longer than maxPin. version is
+// put stores the definition of a tool, or its hash if it is longer than maxPinBytes. version is
 // the version that it replaces; see store.Keys.Put for the errors.
 func (k storedPins) put(ctx context.Context, server, tool string, definition json.RawMessage, version store.Version) error {
 	p := pin{Server: server, Tool: tool, Definition: definition}
-	if len(definition) > maxPin {
+	if len(definition) > maxPinBytes {
 		sum := sha256.Sum256(definition)
 		p.Definition, p.SHA256 = nil, hex.EncodeToString(sum[:])
 	}
@@ -98,7 +98,7 @@ func largePin(sum string) json.RawMessage { return json.RawMessage(`"sha256:` + 
 
 // equalsPin reports whether a canonical definition equals the pinned one.
 func equalsPin(was, is json.RawMessage) bool {
-	if len(is) > maxPin && len(was) < maxPin {
+	if len(is) > maxPinBytes && len(was) < maxPinBytes {
 		sum := sha256.Sum256(is)
 		is = largePin(hex.EncodeToString(sum[:]))
 	}

@@ -112,7 +112,7 @@ func (v *View) Snapshot(ctx context.Context) *Snapshot { return v.apply(v.catalo
 // List returns the result of a list request, after every server has been asked once. The
 // wait ends with ctx.
 func (v *View) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
-	return v.apply(v.catalog.snapshot(ctx, kind)).Listing(kind, modern)
+	return v.apply(v.catalog.snapshot(ctx, kind)).ListResult(kind, modern)
 }
 
 // Lookup returns the tool for a call of name. It does the same as Catalog.Lookup, except

@@ -44,7 +44,7 @@ func newSanitizers(kind call.ListKind) map[string]sanitizer {
 		all["arguments"] = keepList(keepMembers(map[string]sanitizer{"name": keepText, "description": keepText, "required": keepBool}, "name"))
 	default:
 		all["name"], all["mimeType"], all["size"] = keepText, keepText, keepNumber
-		all["annotations"] = keepMembers(map[string]sanitizer{"audience": keepList(keepWords("user", "assistant")), "priority": keepShare, "lastModified": keepTime})
+		all["annotations"] = keepMembers(map[string]sanitizer{"audience": keepList(keepWords("user", "assistant")), "priority": keepFraction, "lastModified": keepTime})
 	}
 	return all
 }
@@ -134,9 +134,9 @@ func keepNumber(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool { _, err := strconv.ParseFloat(string(v), 64); return err == nil })(value)
 }
 
-// keepShare is a sanitizer that keeps a number from 0 to 1. It returns true for a dropped
+// keepFraction is a sanitizer that keeps a number from 0 to 1. It returns true for a dropped
 // value.
-func keepShare(value json.RawMessage) (json.RawMessage, bool) {
+func keepFraction(value json.RawMessage) (json.RawMessage, bool) {
 	return keepIf(func(v json.RawMessage) bool {
 		n, err := strconv.ParseFloat(string(v), 64)
 		return err == nil && n >= 0 && n <= 1

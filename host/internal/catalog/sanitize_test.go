@@ -79,7 +79,7 @@ func TestOneEntryThatClientsCannotReadCostsNoOther(t *testing.T) {
 	} {
 		cat := catalog.New([]catalog.Entry{{Source: listing{c.kind, []string{c.sent, c.sent[:1]}}, Plain: true}}, nil, nil)
 		cat.View().List(t.Context(), c.kind, false)
-		items := cat.Known().Items(c.kind)
+		items := cat.KnownSnapshot().Items(c.kind)
 		require.Len(t, items, 1, c.sent)
 		if c.want == "" {
 			c.want = c.sent

@@ -53,12 +53,12 @@ func (s *Snapshot) byName(kind call.ListKind, name string) (*Item, bool) {
 	return item, ok
 }
 
-// List returns the result of tools/list in the form of the era.
-func (s *Snapshot) List(modern bool) json.RawMessage { return s.Listing(call.Tools, modern) }
+// ToolList returns the result of tools/list in the form of the era.
+func (s *Snapshot) ToolList(modern bool) json.RawMessage { return s.ListResult(call.Tools, modern) }
 
-// Listing returns the result of a list request in the form of the era. It is encoded once
+// ListResult returns the result of a list request in the form of the era. It is encoded once
 // for each era. The caller must not change it.
-func (s *Snapshot) Listing(kind call.ListKind, modern bool) json.RawMessage {
+func (s *Snapshot) ListResult(kind call.ListKind, modern bool) json.RawMessage {
 	if modern {
 		return s.lists[kind].modern()
 	}
@@ -132,9 +132,9 @@ func (l *section) prepare(item *Item, alike map[string]*Item, owners owners) (*I
 	return item, nil
 }
 
-// maxList bounds the encoded list in bytes: it is one message, and many clients close
+// maxListBytes bounds the encoded list in bytes: it is one message, and many clients close
 // the connection at a message of 10 MiB. Each server has its own bound as well.
-const maxList = 9 << 20
+const maxListBytes = 9 << 20
 
 // limitListed lists all items except those of offline servers and, if the list is too
 // large, those of the servers with the largest lists. It returns an error for each of the
@@ -152,7 +152,7 @@ func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faul
 		sizes[i.Server] += len(i.Definition)
 		total += len(i.Definition)
 	}
-	for total > maxList {
+	for total > maxListBytes {
 		most := l.listed[0].Server
 		for _, i := range l.listed {
 			if sizes[i.Server] > sizes[most] {
@@ -160,7 +160,7 @@ func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faul
 			}
 		}
 		faults = append(faults, fmt.Errorf("server %s: its %s are served but not listed: they have %d bytes, and the list of all servers would have %d; many clients accept %d",
-			most, kind, sizes[most], total, maxList))
+			most, kind, sizes[most], total, maxListBytes))
 		total -= sizes[most]
 		without(func(server string) bool { return server == most })
 	}
@@ -177,8 +177,8 @@ func (l *section) encode(kind call.ListKind, identity json.RawMessage, modern bo
 	return encode(kind, definitions, identity, modern)
 }
 
-// Listed returns a result of tools/list with these definitions.
-func (s *Snapshot) Listed(definitions []json.RawMessage, modern bool) json.RawMessage {
+// ToolListOf returns a result of tools/list with these definitions.
+func (s *Snapshot) ToolListOf(definitions []json.RawMessage, modern bool) json.RawMessage {
 	if modern {
 		return encode(call.Tools, definitions, s.identity, true)
 	}

@@ -162,7 +162,7 @@ func (r replacement) diff() string {
 	text := textdiff.Unified([]byte(was), textdiff.Between([]byte(was), will), textdiff.Options{}).Text
 	hunks := 0
 	for line := range strings.Lines(text) {
-		line = approve.Visible(strings.TrimSuffix(line, "\n"))
+		line = approve.EscapeInvisible(strings.TrimSuffix(line, "\n"))
 		switch {
 		case strings.HasPrefix(line, "@@"): // the line numbers are not those of the file
 			if hunks++; hunks > 1 {

@@ -42,7 +42,7 @@ func (c *Chat) canAsk() bool { return !c.cfg.JSON && (c.editor != nil || c.cfg.T
 // of the terminal. The time does not count for the call or the turn. It returns ctx.Err()
 // if ctx ends before the answer.
 func (c *Chat) askUser(ctx context.Context, put func(ctx context.Context) (any, error)) (any, error) {
-	if in, ok := ctx.Value(callingKey{}).(*calling); ok {
+	if in, ok := ctx.Value(askingCallKey{}).(*askingCall); ok {
 		if in.ctx != nil {
 			defer call.PauseClocks(in.ctx)() // its context need not descend from in.ctx
 		}
@@ -96,16 +96,16 @@ func (c *Chat) holdTerminal() (release func()) {
 // callTool is the tool that calls another tool by its name; see package toolsearch.
 const callTool = "call_tool"
 
-// calling is the call during which a question is asked.
-type calling struct {
+// askingCall is the call during which a question is asked.
+type askingCall struct {
 	ctx     context.Context // context of the call, whose clocks are paused during the question
 	call    *llm.ToolCall
 	verdict *verdict // the user's decision as far as a form cannot express it; nil: none
 	agreed  bool     // the user has agreed to the call that contains this one
 }
 
-// callingKey is the context key of the *calling of a call.
-type callingKey struct{}
+// askingCallKey is the context key of the *askingCall of a call.
+type askingCallKey struct{}
 
 // approvingTools are tools that ask the user about calls that need approval.
 type approvingTools struct {
@@ -117,8 +117,8 @@ type approvingTools struct {
 // Call makes a call. While it needs approval, it asks the user, decides the request, and
 // repeats the call. If the user cannot be asked, the call's PendingError is returned.
 func (a *approvingTools) Call(ctx context.Context, tc *llm.ToolCall, progress func(string)) (*call.Result, error) {
-	in := &calling{ctx: ctx, call: tc, agreed: a.agreed}
-	ctx = context.WithValue(ctx, callingKey{}, in)
+	in := &askingCall{ctx: ctx, call: tc, agreed: a.agreed}
+	ctx = context.WithValue(ctx, askingCallKey{}, in)
 	for {
 		res, err := a.Tools.Call(ctx, tc, progress)
 		var p *call.PendingError
@@ -153,7 +153,7 @@ type verdict struct {
 // askApproval asks the user to approve a call of tool with args; text is the question. It
 // approves without asking if the user agreed to the call that contains it, or to all calls
 // of the tool. It returns an error if the user interrupts, or cannot be asked.
-func (c *Chat) askApproval(ctx context.Context, in *calling, tool, text string, args json.RawMessage) (verdict, error) {
+func (c *Chat) askApproval(ctx context.Context, in *askingCall, tool, text string, args json.RawMessage) (verdict, error) {
 	if in.agreed {
 		return verdict{approve: true}, nil
 	}
@@ -225,7 +225,7 @@ func (c *Chat) itOrAllLines(about string) string {
 
 // formattedArgs formats arguments for a user's decision, indented by two spaces.
 func formattedArgs(args json.RawMessage) string {
-	return "  " + strings.ReplaceAll(approve.Shown(args), "\n", "\n  ")
+	return "  " + strings.ReplaceAll(approve.FormatJSON(args), "\n", "\n  ")
 }
 
 // show shows text above a question, with control characters escaped: at the terminal, or on
@@ -318,7 +318,7 @@ func (c *Chat) Ask(ctx context.Context, method string, params json.RawMessage) (
 	if err := json.Unmarshal(params, &f); err != nil {
 		return nil, toolerr.New(toolerr.InvalidParams, "%s: %w", method, err)
 	}
-	in, _ := ctx.Value(callingKey{}).(*calling)
+	in, _ := ctx.Value(askingCallKey{}).(*askingCall)
 	if in != nil && call.IsHostQuestion(ctx) {
 		dismiss := json.RawMessage(`{"action":"cancel"}`) // the call then waits; see approvingTools.Call
 		if in.call.Name == callTool {

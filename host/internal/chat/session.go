@@ -49,26 +49,28 @@ func (c *Chat) find(ctx context.Context, name string) (*conversation.Session, er
 	return &all[0], nil
 }
 
-// underway is a running turn that is stored in the session step by step, so that its
+// turnInProgress is a running turn that is stored in the session step by step, so that its
 // messages survive a kill of the program.
-type underway struct {
-	said  string
-	part  string        // name of the turn in the session
-	all   []llm.Message // messages of the turn
-	kept  int           // number of stored messages
-	made  bool          // the session was created for this turn
-	fault error         // why the other messages are not stored
+type turnInProgress struct {
+	userText string
+	part     string        // name of the turn in the session
+	all      []llm.Message // messages of the turn
+	kept     int           // number of stored messages
+	made     bool          // the session was created for this turn
+	fault    error         // why the other messages are not stored
 }
 
-// newUnderway returns a turn of which nothing is saved yet.
-func (c *Chat) newUnderway(said string) *underway { return &underway{said: said, part: rand.Text()} }
+// newTurnInProgress returns a turn of which nothing is saved yet.
+func (c *Chat) newTurnInProgress(said string) *turnInProgress {
+	return &turnInProgress{userText: said, part: rand.Text()}
+}
 
 // storeTimeout limits storing a message.
 const storeTimeout = 10 * time.Second
 
 // storeMessages adds messages to a turn, and stores those that are not stored yet. It does
 // nothing if sessions are not stored. u.fault tells why storing failed; nil: it did not.
-func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Message) {
+func (c *Chat) storeMessages(ctx context.Context, u *turnInProgress, added ...llm.Message) {
 	book := c.cfg.Host.Sessions
 	u.all = append(u.all, added...)
 	if book == nil || u.kept == len(u.all) {
@@ -87,24 +89,24 @@ func (c *Chat) storeMessages(ctx context.Context, u *underway, added ...llm.Mess
 // appendToSession appends to the session the messages of the turn that it does not have. If
 // there is no session yet, it creates one with the earlier messages. It returns NOT_FOUND
 // if another program has deleted the session.
-func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u *underway) error {
+func (c *Chat) appendToSession(ctx context.Context, store *conversation.Store, u *turnInProgress) error {
 	model := c.model.Info().Name
 	if c.session == nil {
-		s, err := book.Create(ctx, conversation.Session{Name: screen.OneLine(u.said, 60), Model: model})
+		s, err := store.Create(ctx, conversation.Session{Name: screen.OneLine(u.userText, 60), Model: model})
 		if err == nil {
-			s, err = book.Append(ctx, s.ID, c.history...)
+			s, err = store.Append(ctx, s.ID, c.history...)
 		}
 		if err != nil {
 			return err
 		}
 		c.session, u.made, u.kept = s, len(c.history) == 0, 0
 	}
-	s, err := book.AppendPart(ctx, c.session.ID, u.part, u.all[u.kept:]...)
+	s, err := store.AppendPart(ctx, c.session.ID, u.part, u.all[u.kept:]...)
 	if err == nil {
 		u.kept = len(u.all)
 	}
 	if err == nil && s.Model != model {
-		s, err = book.SetModel(ctx, s.ID, model)
+		s, err = store.SetModel(ctx, s.ID, model)
 	}
 	if err != nil {
 		return err
@@ -115,7 +117,7 @@ func (c *Chat) appendToSession(ctx context.Context, book *conversation.Store, u 
 
 // removeStoredTurn removes from the session the stored messages of a turn without result, or
 // the session if it was created for the turn. u.fault tells why that failed; nil: it did not.
-func (c *Chat) removeStoredTurn(ctx context.Context, u *underway) {
+func (c *Chat) removeStoredTurn(ctx context.Context, u *turnInProgress) {
 	book := c.cfg.Host.Sessions
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 	defer cancel()

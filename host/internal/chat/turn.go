@@ -33,7 +33,7 @@ func (c *Chat) runTurn(ctx context.Context, said string) error {
 		text = c.pending + "\n\n" + said
 	}
 	asked := llm.Message{Role: llm.UserRole, Parts: textParts(text)}
-	kept := c.newUnderway(said)
+	kept := c.newTurnInProgress(said)
 	c.storeMessages(ctx, kept, asked)
 	var out *agent.Outcome
 	err := c.runInterruptible(ctx, func(ctx context.Context) {

@@ -25,7 +25,7 @@ func TestWaitingForTheUserIsNotTheCallsTime(t *testing.T) {
 	asked := &llm.ToolCall{ID: "a", Name: "edit"}
 	ctx, took := call.MeasureTime(t.Context())
 	var during, after time.Duration
-	value, err := c.askUser(context.WithValue(t.Context(), callingKey{}, &calling{ctx: ctx, call: asked}), func(context.Context) (any, error) {
+	value, err := c.askUser(context.WithValue(t.Context(), askingCallKey{}, &askingCall{ctx: ctx, call: asked}), func(context.Context) (any, error) {
 		during = took()
 		time.Sleep(2 * time.Millisecond)
 		after = took()

@@ -64,7 +64,7 @@ Secrets are not stored: the entry refers to environment variables, which add lis
 		},
 	}
 	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the server in the configuration (default: the last part of SOURCE)")
-	cmd.Flags().StringVar(&f.via, "via", "", "start the server by `METHOD`, if server.json has several: "+strings.Join(serverjson.Ways(), ", "))
+	cmd.Flags().StringVar(&f.via, "via", "", "start the server by `METHOD`, if server.json has several: "+strings.Join(serverjson.InstallMethods(), ", "))
 	cmd.Flags().StringArrayVar(&f.set, "set", nil, "`NAME=VALUE` of an argument or variable that server.json leaves open; repeatable")
 	cmd.Flags().StringVar(&f.registry, "registry", serverjson.RegistryURL, "`URL` of the MCP registry")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
@@ -104,7 +104,7 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	if f.name != "" {
 		s.Name = f.name
 	}
-	if !serverName().MatchString(s.Name) {
+	if !serverNamePattern().MatchString(s.Name) {
 		return usageError("--name %q: use letters, digits, - and _, at most 40", s.Name)
 	}
 	if f.confine && !s.Confine() {
@@ -129,8 +129,8 @@ func (p *program) runAdd(ctx context.Context, source, command []string, f addFla
 	return p.editServers(false, add, "added "+s.Name+" to")
 }
 
-// serverName matches the names that add gives servers.
-var serverName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
+// serverNamePattern matches the names that add gives servers.
+var serverNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,39}$`)
 
 // planAdd determines what a source is, and returns the plan for it: a command, or the one argument
 // source. Its error is an exit error.
@@ -171,8 +171,8 @@ func (p *program) planAdd(ctx context.Context, source, command []string, f addFl
 	return plan, nil
 }
 
-// registryName matches names in the registry: a reversed domain and a name.
-var registryName = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
+// registryNamePattern matches names in the registry: a reversed domain and a name.
+var registryNamePattern = lazyregexp.New(`^[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9._-]+$`)
 
 // registryEntry returns the description of a source in the registry's format: of a package
 // or address by its name, of a server.json by reading it, of other names from the registry.
@@ -204,7 +204,7 @@ func (p *program) registryEntry(ctx context.Context, source string, f addFlags) 
 		if text, err = os.ReadFile(source); err == nil {
 			e, err = serverjson.Parse(text)
 		}
-	case registryName().MatchString(source):
+	case registryNamePattern().MatchString(source):
 		e, err = serverjson.Lookup(ctx, f.registry, source, agent)
 	default:
 		if strings.HasPrefix(source, ".") || strings.HasSuffix(source, ".json") || filepath.IsAbs(source) {

@@ -292,8 +292,8 @@ func (t agentTask) bounds(k agent.Kind) agent.Bounds {
 
 // effectiveLimit returns the limit of a task, or that of its kind if the task has none, or the
 // smaller one if both apply.
-func effectiveLimit[N int | float64 | time.Duration](task, kind N, both bool) N {
-	if task <= 0 || both && kind > 0 && kind < task {
+func effectiveLimit[N int | float64 | time.Duration](task, kind N, useSmaller bool) N {
+	if task <= 0 || useSmaller && kind > 0 && kind < task {
 		return kind
 	}
 	return task
@@ -322,8 +322,8 @@ func (p *program) listKinds(a *core.App, asJSON bool) error {
 	return nil
 }
 
-// statusOf returns the exit status for an outcome: exitConnect if the model could not be reached.
-func statusOf(o *agent.Outcome) int {
+// exitStatusOf returns the exit status for an outcome: exitConnect if the model could not be reached.
+func exitStatusOf(o *agent.Outcome) int {
 	switch code := toolerr.CodeOf(o.Err); {
 	case o.Ending == agent.EndGoal:
 		return exitDone

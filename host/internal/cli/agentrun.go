@@ -34,7 +34,7 @@ func (p *program) runAgent(ctx context.Context, t agentTask, rest io.Reader, out
 		}
 		return cfg
 	}
-	return p.withHostOf(ctx, change, func(ctx context.Context, a *core.App) error {
+	return p.withChangedHost(ctx, change, func(ctx context.Context, a *core.App) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if t.Attached {
@@ -108,7 +108,7 @@ func (p *program) runAgentOn(ctx context.Context, a *core.App, t agentTask, outp
 	if err := told.printOutcome(o, append(messages, o.Messages...)); err != nil {
 		return err
 	}
-	if status := statusOf(o); status != exitDone {
+	if status := exitStatusOf(o); status != exitDone {
 		return withStatus(status, errPrinted)
 	}
 	return nil
@@ -136,7 +136,7 @@ func (p *program) resumedTask(ctx context.Context, a *core.App, t agentTask) (ag
 	kept, err := a.AgentStart(ctx, t.Resume)
 	switch {
 	case toolerr.Is(err, toolerr.NotFound):
-		return t, nil, withStatus(exitFailed, noAgent(t.Resume))
+		return t, nil, withStatus(exitFailed, noAgentError(t.Resume))
 	case err != nil:
 		return t, nil, withStatus(exitFailed, err)
 	}
@@ -154,8 +154,8 @@ func (p *program) resumedTask(ctx context.Context, a *core.App, t agentTask) (ag
 	return first, ceilings, nil
 }
 
-// noAgent returns the error for an id that no agent in the state directory has.
-func noAgent(id string) error {
+// noAgentError returns the error for an id that no agent in the state directory has.
+func noAgentError(id string) error {
 	return fmt.Errorf("no agent %q to resume in this state directory: give the id from the last line of the run (agent ID), or the --state of that run", id)
 }
 
@@ -167,7 +167,7 @@ func (p *program) agentJournal(ctx context.Context, a *core.App, t agentTask, id
 	if err == nil {
 		var steps []json.RawMessage
 		if steps, err = j.Read(ctx); err == nil && t.Resume != "" && len(steps) == 0 {
-			return nil, withStatus(exitFailed, noAgent(id))
+			return nil, withStatus(exitFailed, noAgentError(id))
 		}
 	}
 	switch {
@@ -365,20 +365,20 @@ const maxConversation = 12 << 20
 // printOutcome prints the report and the outcome, as text or as the last JSON line. whole is the
 // conversation, nil if the run did not begin; the JSON output omits a conversation that is
 // too long or incomplete. It returns an error only if it cannot print.
-func (t *agentReport) printOutcome(o *agent.Outcome, whole []llm.Message) error {
+func (t *agentReport) printOutcome(o *agent.Outcome, messages []llm.Message) error {
 	if t.how.json {
 		// For a resumed agent the conversation is not complete: the rest is in its
 		// journal.
-		if raw, err := json.Marshal(whole); t.resumed || err != nil || len(raw) > maxConversation {
-			whole = nil
+		if raw, err := json.Marshal(messages); t.resumed || err != nil || len(raw) > maxConversation {
+			messages = nil
 		}
 		return t.printJSON(endLine{
 			Type: "ended", Agent: t.id, Why: o.Ending, Summed: o.HasSummary, Error: faultOf(o.Err), Text: o.Text(), Model: t.model,
 			Turns: o.Turns, Usage: agentUsage{o.Usage.Input, o.Usage.Output, o.Usage.CacheRead}, Cost: o.Cost, Calls: o.Calls,
-			Asked: o.Pending, Theirs: o.CallerCalls, TookMS: o.Took.Milliseconds(), Whole: whole,
+			Asked: o.Pending, Theirs: o.CallerCalls, TookMS: o.Took.Milliseconds(), Whole: messages,
 		})
 	}
-	if o.Turns == 0 && o.Err != nil && whole == nil { // the run did not begin
+	if o.Turns == 0 && o.Err != nil && messages == nil { // the run did not begin
 		return nil
 	}
 	if text := o.Text(); text != "" {

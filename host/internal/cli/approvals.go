@@ -152,7 +152,7 @@ func (p *program) listApprovals(ctx context.Context, a *core.App, f approvalFlag
 // shortArgs returns arguments for a table: at most 80 characters. Longer ones are cut, and the
 // command that shows all of them follows.
 func shortArgs(raw json.RawMessage) string {
-	text := approve.ShownLine(raw)
+	text := approve.FormatJSONLine(raw)
 	if r := []rune(text); len(r) > 80 {
 		text = fmt.Sprintf("%s… (cut; approvals show ID shows all %s)", string(r[:79]), textfmt.Bytes(int64(len(raw))))
 	}
@@ -177,7 +177,7 @@ func (p *program) printApproval(request approval, f approvalFlags) error {
 	when := func(t time.Time) string { return t.Local().Format(time.DateTime) }
 	var b strings.Builder
 	line := func(name, format string, args ...any) { // always one line
-		fmt.Fprintf(&b, "%-9s %s\n", name, approve.VisibleLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintf(&b, "%-9s %s\n", name, approve.EscapeInvisibleLine(fmt.Sprintf(format, args...)))
 	}
 	line("id", "%s", request.ID)
 	line("state", "%s", request.State)
@@ -203,9 +203,9 @@ func (p *program) printApproval(request approval, f approvalFlags) error {
 	if !request.Ended.IsZero() {
 		line("ended", "%s, %s", when(request.Ended), request.Outcome)
 	}
-	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.Shown(request.Args))
+	fmt.Fprintf(&b, "%-9s %s\n", "arguments", approve.FormatJSON(request.Args))
 	if request.Edited != nil {
-		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.Shown(request.Edited))
+		fmt.Fprintf(&b, "%-9s %s\n", "instead", approve.FormatJSON(request.Edited))
 	}
 	return p.printf("%s", b.String())
 }

@@ -97,9 +97,9 @@ type callLog struct {
 	lines *slog.Logger // nil: no log
 }
 
-// startLog starts the log on standard error. Close it after the last request. With the format
+// startCallLog starts the log on standard error. Close it after the last request. With the format
 // json, the notices of the program become JSON, too.
-func (p *program) startLog(a *core.App, f logFlags) *callLog {
+func (p *program) startCallLog(a *core.App, f logFlags) *callLog {
 	l := &callLog{out: newLineWriter(p.err)}
 	if f.format == "json" { // notices also become JSON
 		p.log = slog.New(slog.NewJSONHandler(p.err, nil))

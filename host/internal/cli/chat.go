@@ -173,13 +173,13 @@ const waitForToolsTimeout = 5 * time.Second
 // waitForTools lists the tools before a chat begins and shows the progress, because
 // the first turn would otherwise wait without it. An interrupt ends the wait; the
 // servers continue to start.
-func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-chan os.Signal, asJSON, once bool) {
+func (p *program) waitForTools(ctx context.Context, a *core.App, interrupts <-chan os.Signal, asJSON, oneTurn bool) {
 	if p.line == nil || asJSON {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !once {
+	if !oneTurn {
 		defer time.AfterFunc(waitForToolsTimeout, cancel).Stop()
 	}
 	what := waitingText(a)

@@ -291,12 +291,12 @@ func (p *program) followConfig(ctx context.Context, a *core.App) (stop func()) {
 // withHost opens a host, runs f, closes the host, and returns the error of f. The first signal ends
 // the context of f, the second one the program.
 func (p *program) withHost(ctx context.Context, f func(ctx context.Context, a *core.App) error) error {
-	return p.withHostOf(ctx, func(cfg config.Config) config.Config { return cfg }, f)
+	return p.withChangedHost(ctx, func(cfg config.Config) config.Config { return cfg }, f)
 }
 
-// withHostOf does the same as withHost, with the configuration that change returns. It
+// withChangedHost does the same as withHost, with the configuration that change returns. It
 // returns the error of f, or that of opening the host.
-func (p *program) withHostOf(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
+func (p *program) withChangedHost(ctx context.Context, change func(config.Config) config.Config, f func(ctx context.Context, a *core.App) error) error {
 	// Signals are handled only after the configuration was read: until then, for
 	// example when it is a pipe without a writer, a signal ends the program.
 	a, err := p.openChanged(change)

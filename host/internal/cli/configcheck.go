@@ -238,8 +238,8 @@ func (p *program) checkStarted(ctx context.Context, r *checkReport) error {
 
 // printChecked prints the result of a check. read is false if the configuration could
 // not be read; then there is no summary.
-func (p *program) printChecked(r checkReport, cfg config.Config, read bool) error {
-	if read {
+func (p *program) printChecked(r checkReport, cfg config.Config, loaded bool) error {
+	if loaded {
 		if err := p.printSummary(cfg, r.SignIns); err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	for _, line := range []struct {
 		what  string
 		names []string
-	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policyWords(cfg.Stages.Policy)}, {"endpoints", entryPoints}} {
+	}{{"bundled", bundled}, {"switched off", off}, {"declared tools", tools}, {"policy", policySummary(cfg.Stages.Policy)}, {"endpoints", entryPoints}} {
 		if len(line.names) > 0 {
 			fmt.Fprintf(w, "%s:\t%s\n", line.what, printable(strings.Join(line.names, ", "))) //nolint:errcheck // Flush tells
 		}
@@ -307,8 +307,8 @@ func (p *program) printSummary(cfg config.Config, views []signInView) error {
 	return p.printSettings(settingViews(cfg.Settings))
 }
 
-// policyWords describes the policy: its lists, and the number of rules of each action.
-func policyWords(c policy.Config) []string {
+// policySummary describes the policy: its lists, and the number of rules of each action.
+func policySummary(c policy.Config) []string {
 	var words []string
 	for _, list := range []struct {
 		what  string

@@ -32,7 +32,7 @@ repeat the command until nothing is refused.`,
 		Example: "  mcp-host servers confine memory\n  mcp-host servers confine weather --call 'forecast {\"city\":\"Bern\"}' --write",
 		Args:    argumentCount(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parsed, err := watchedCalls(calls)
+			parsed, err := parseWatchedCalls(calls)
 			if err != nil {
 				return err
 			}
@@ -71,8 +71,8 @@ repeat the command until nothing is refused.`,
 	return cmd
 }
 
-// watchedCalls parses the values of --call: a tool and a JSON object. Its error is a usage error.
-func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
+// parseWatchedCalls parses the values of --call: a tool and a JSON object. Its error is a usage error.
+func parseWatchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 	for _, text := range calls {
 		tool, arguments, _ := strings.Cut(strings.TrimSpace(text), " ")
 		if arguments = strings.TrimSpace(arguments); arguments == "" {
@@ -88,20 +88,20 @@ func watchedCalls(calls []string) (parsed []core.WatchedCall, err error) {
 
 // proposedSandbox returns the settings of a server's sandbox now, extended so that they allow the
 // accesses that the run was refused, as the members of sandbox in YAML.
-func proposedSandbox(now dialect.Sandbox, run core.WatchedRun) map[string]any {
-	now.On = true
-	now.Write = mergeUnique(now.Write, run.Proposal.Write)
-	now.Read = mergeUnique(now.Read, run.Proposal.Read)
-	now.Sockets = mergeUnique(now.Sockets, run.Proposal.Sockets)
+func proposedSandbox(current dialect.Sandbox, run core.WatchedRun) map[string]any {
+	current.On = true
+	current.Write = mergeUnique(current.Write, run.Proposal.Write)
+	current.Read = mergeUnique(current.Read, run.Proposal.Read)
+	current.Sockets = mergeUnique(current.Sockets, run.Proposal.Sockets)
 	if hosts := run.Proposal.Hosts; len(hosts) > 0 {
 		if before := strings.TrimPrefix(run.Network, "allow="); before != "off" {
 			hosts = mergeUnique(strings.Split(before, ","), hosts)
 		}
-		now.Network = "allow=" + strings.Join(hosts, ",")
+		current.Network = "allow=" + strings.Join(hosts, ",")
 	}
 	var entry struct{ Sandbox any }
 	settings := map[string]any{}
-	if err := (&yaml.Node{Kind: yaml.MappingNode, Content: dialect.Server{Sandbox: now}.Encode(nil, true).Content}).Decode(&entry); err == nil {
+	if err := (&yaml.Node{Kind: yaml.MappingNode, Content: dialect.Server{Sandbox: current}.Encode(nil, true).Content}).Decode(&entry); err == nil {
 		if all, ok := entry.Sandbox.(map[string]any); ok {
 			settings = all
 		}

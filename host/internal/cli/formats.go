@@ -38,8 +38,8 @@ func (a definitionFlags) check() error {
 	return nil
 }
 
-// vendor reports whether the format is another one than MCP's.
-func (a definitionFlags) vendor() bool { return a.format != "" && a.format != "mcp" }
+// isVendorFormat reports whether the format is another one than MCP's.
+func (a definitionFlags) isVendorFormat() bool { return a.format != "" && a.format != "mcp" }
 
 // printDefinitions prints MCP's definitions, as clients get them: indented, or with --json
 // on one line.

@@ -328,15 +328,15 @@ func (p *program) printChange(c *install.Change) error {
 	return p.printDiff(c.Before, c.After, names)
 }
 
-// plainWord matches a word that a shell need not have quoted.
-var plainWord = lazyregexp.New(`^[A-Za-z0-9_./:=@-]+$`)
+// plainWordPattern matches a word that a shell need not have quoted.
+var plainWordPattern = lazyregexp.New(`^[A-Za-z0-9_./:=@-]+$`)
 
 // shellJoin returns a command line for a POSIX shell.
 func shellJoin(args []string) string {
 	words := make([]string, len(args))
 	for i, arg := range args {
 		words[i] = arg
-		if !plainWord().MatchString(arg) {
+		if !plainWordPattern().MatchString(arg) {
 			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 		}
 	}

@@ -36,12 +36,12 @@ func (p *program) openControlSocket(a *core.App, entryPoint string) {
 // liveHost is a running host that has answered.
 type liveHost struct {
 	control.Host
-	core.Running
+	core.RunningHost
 }
 
 // String describes the host by process id, endpoint and start.
 func (h liveHost) String() string {
-	return fmt.Sprintf("host %d (%s, since %s)", h.Running.PID, h.EntryPoint, h.Since.Local().Format(time.DateTime))
+	return fmt.Sprintf("host %d (%s, since %s)", h.RunningHost.PID, h.EntryPoint, h.Since.Local().Format(time.DateTime))
 }
 
 // hostFlag adds the flag --host.
@@ -75,7 +75,7 @@ func (p *program) liveHosts(ctx context.Context, pid int) ([]liveHost, error) {
 	}
 	var hosts []liveHost
 	var silent bool
-	for h, err := range askAll[core.Running](ctx, found, core.MethodHost) {
+	for h, err := range askAll[core.RunningHost](ctx, found, core.MethodHost) {
 		if err != nil {
 			if !h.IsListening(ctx) { // it has ended
 				continue
@@ -152,7 +152,7 @@ type liveServer struct {
 
 // liveServers prints the servers of running hosts with these names (none: all). With again it
 // restarts them first, and returns an exit error if one fails. An unknown name is a usage error.
-func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, again, asJSON bool) error {
+func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []string, reconnect, asJSON bool) error {
 	all := []liveServer{}
 	known := map[string]bool{}
 	for _, h := range hosts {
@@ -164,8 +164,8 @@ func (p *program) liveServers(ctx context.Context, hosts []liveHost, names []str
 			if known[s.Name] = true; len(names) > 0 && !slices.Contains(names, s.Name) {
 				continue
 			}
-			one := liveServer{Host: h.Running.PID, Status: s}
-			if again && s.State != upstream.Disabled {
+			one := liveServer{Host: h.RunningHost.PID, Status: s}
+			if reconnect && s.State != upstream.Disabled {
 				if err := ask(ctx, h.Host, reconnectTimeout, core.MethodReconnect, map[string]string{"server": s.Name}, &one.Status); err != nil {
 					one.Error = err.Error()
 				}
@@ -204,7 +204,7 @@ func (p *program) printLiveTable(hosts []liveHost, all []liveServer) error {
 		}
 		w := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 		for _, s := range all {
-			if s.Host == h.Running.PID {
+			if s.Host == h.RunningHost.PID {
 				fmt.Fprintf(w, "  %s\t%s\t%s\n", printable(s.Name), s.State, printable(s.detail(time.Now()))) //nolint:errcheck // Flush tells
 			}
 		}
@@ -255,7 +255,7 @@ func (p *program) hostCounters(ctx context.Context, hosts []liveHost) []hostStat
 			p.logf("%v", err)
 			continue
 		}
-		all = append(all, hostStat{c.Running, toolStats(c.Tools), c.Loads, c.Process})
+		all = append(all, hostStat{c.RunningHost, toolStats(c.Tools), c.Loads, c.Process})
 	}
 	return all
 }

@@ -41,9 +41,9 @@ func (p *program) stdioCommand() *cobra.Command {
 
 // serveStdio opens a host and serves one client on standard input and output until the
 // client closes its input or ctx ends. around and aroundOut wrap these streams.
-func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Reader, aroundOut func(io.Writer) io.Writer) error {
+func (p *program) serveStdio(ctx context.Context, wrapIn func(io.Reader) io.Reader, wrapOut func(io.Writer) io.Writer) error {
 	p.serves = true
-	core.StartUp()
+	core.BeginStartUp()
 	a, err := p.open()
 	var loop *nesting.LoopError
 	if errors.As(err, &loop) {
@@ -60,9 +60,9 @@ func (p *program) serveStdio(ctx context.Context, around func(io.Reader) io.Read
 	defer a.Close()
 	p.openControlSocket(a, "stdio")
 	a.StartBackground()
-	defer time.AfterFunc(usualStartDuration, a.Started).Stop()
+	defer time.AfterFunc(usualStartDuration, a.EndStartUp).Stop()
 	defer p.followConfig(ctx, a)()
-	err = a.Gateway.ServeStdio(ctx, around(wire.PollableReader(p.in)), aroundOut(p.out), p.logf)
+	err = a.Gateway.ServeStdio(ctx, wrapIn(wire.PollableReader(p.in)), wrapOut(p.out), p.logf)
 	if err != nil && !errors.Is(err, wire.ErrStopped) {
 		return withStatus(exitFailed, err)
 	}
@@ -143,7 +143,7 @@ func (p *program) runServe(ctx context.Context, a *core.App, f serveFlags) error
 	if err != nil {
 		return withStatus(exitFailed, err)
 	}
-	log := p.startLog(a, f.log)
+	log := p.startCallLog(a, f.log)
 	defer log.close()
 	api := p.newAPI(a)
 	var pages http.Handler

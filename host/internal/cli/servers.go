@@ -119,7 +119,7 @@ func milliseconds(d time.Duration) float64 {
 // testAll tests all servers, four at a time (see testServer), and returns the checks in the order of
 // the servers. known, unless nil, is called with each finished check, by one goroutine
 // at a time.
-func testAll(ctx context.Context, servers []*upstream.Server, restart bool, known func(serverCheck)) []serverCheck {
+func testAll(ctx context.Context, servers []*upstream.Server, restart bool, onResult func(serverCheck)) []serverCheck {
 	checks := make([]serverCheck, len(servers))
 	turns := make(chan struct{}, 4)
 	var telling sync.Mutex
@@ -131,8 +131,8 @@ func testAll(ctx context.Context, servers []*upstream.Server, restart bool, know
 			checks[i] = testServer(ctx, s, restart)
 			telling.Lock()
 			defer telling.Unlock()
-			if known != nil {
-				known(checks[i])
+			if onResult != nil {
+				onResult(checks[i])
 			}
 		})
 	}

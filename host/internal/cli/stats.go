@@ -30,7 +30,7 @@ type statsReport struct {
 
 // hostStat holds the counters of one running host.
 type hostStat struct {
-	core.Running
+	core.RunningHost
 	Tools   []toolStat         `json:"tools"`
 	Loads   []limit.Load       `json:"loads"`
 	Process prometheus.Process `json:"process"`
@@ -164,7 +164,7 @@ func (p *program) printHosts(hosts []hostStat) error {
 		if calls == 1 {
 			many = "call"
 		}
-		err := p.printf("%s: %s %s so far, %s running, %s waiting; %s of memory, %s, %s\n", printable(liveHost{Running: h.Running}.String()),
+		err := p.printf("%s: %s %s so far, %s running, %s waiting; %s of memory, %s, %s\n", printable(liveHost{RunningHost: h.RunningHost}.String()),
 			textfmt.Number(calls), many, textfmt.Number(running), textfmt.Number(waiting), textfmt.Bytes(int64(h.Process.Resident)),
 			textfmt.Count(h.Process.Goroutines, "goroutine"), textfmt.Count(h.Process.Open, "descriptor"))
 		if err != nil {

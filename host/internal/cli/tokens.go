@@ -36,7 +36,7 @@ func (p *program) printTokens(tools []*call.Tool, flags definitionFlags) error {
 	}
 	costs, total := make([]toolCost, 0, len(tools)), 0
 	for _, t := range tools {
-		text, err := flags.written(t)
+		text, err := flags.definitionText(t)
 		if err != nil {
 			return withStatus(exitFailed, fmt.Errorf("tool %s: %w", t.Name, err))
 		}
@@ -66,10 +66,10 @@ func (p *program) printTokens(tools []*call.Tool, flags definitionFlags) error {
 	return nil
 }
 
-// written returns a definition as a request in the chosen format contains it. It returns an
+// definitionText returns a definition as a request in the chosen format contains it. It returns an
 // error for a malformed definition.
-func (a definitionFlags) written(t *call.Tool) (string, error) {
-	if !a.vendor() {
+func (a definitionFlags) definitionText(t *call.Tool) (string, error) {
+	if !a.isVendorFormat() {
 		return string(t.Definition), nil
 	}
 	d, err := llm.ParseTool(t.Definition)

@@ -62,22 +62,22 @@ it prints how many tokens of a model's context each definition takes.`,
 
 // listTools prints all tools, as how says. It returns an exit error if a server or tool is
 // missing.
-func (p *program) listTools(ctx context.Context, a *core.App, how definitionFlags) error {
+func (p *program) listTools(ctx context.Context, a *core.App, flags definitionFlags) error {
 	tools := a.Catalog.Snapshot(ctx).Tools()
-	if how.tokens != "" {
-		if err := p.printTokens(tools, how); err != nil {
+	if flags.tokens != "" {
+		if err := p.printTokens(tools, flags); err != nil {
 			return err
 		}
-	} else if how.vendor() {
-		if err := p.printFormat(tools, false, how); err != nil {
+	} else if flags.isVendorFormat() {
+		if err := p.printFormat(tools, false, flags); err != nil {
 			return err
 		}
-	} else if how.json || how.format != "" {
+	} else if flags.json || flags.format != "" {
 		defs := make([]json.RawMessage, len(tools))
 		for i, t := range tools {
 			defs[i] = t.Definition
 		}
-		if err := p.printDefinitions(defs, how); err != nil {
+		if err := p.printDefinitions(defs, flags); err != nil {
 			return err
 		}
 	} else {
@@ -89,12 +89,12 @@ func (p *program) listTools(ctx context.Context, a *core.App, how definitionFlag
 			return withStatus(exitFailed, err)
 		}
 	}
-	return p.logMissing(a)
+	return p.logUnlisted(a)
 }
 
-// logMissing prints which servers and tools are missing, and returns an exit error if any are. It
+// logUnlisted prints which servers and tools are missing, and returns an exit error if any are. It
 // leaves out changed definitions, which are reported when they are noticed.
-func (p *program) logMissing(a *core.App) error {
+func (p *program) logUnlisted(a *core.App) error {
 	waitForPinChecks(context.Background(), a)
 	errs := slices.DeleteFunc(a.Catalog.Errors(), func(err error) bool { return errors.As(err, new(*catalog.ChangedError)) })
 	for _, err := range errs {
@@ -138,22 +138,22 @@ func summary(definition json.RawMessage) string {
 }
 
 // printable escapes characters that control a terminal or are invisible.
-func printable(text string) string { return approve.Visible(text) }
+func printable(text string) string { return approve.EscapeInvisible(text) }
 
 // showTool prints the definition of one tool, as how says. It returns an exit error if no
 // server has it.
-func (p *program) showTool(ctx context.Context, a *core.App, name string, how definitionFlags) error {
-	done := p.showWaiting(how.quiet || how.json, waitingText(a))
+func (p *program) showTool(ctx context.Context, a *core.App, name string, flags definitionFlags) error {
+	done := p.showWaiting(flags.quiet || flags.json, waitingText(a))
 	t, err := p.findTool(ctx, a, name)
 	done()
 	switch {
 	case err != nil:
 		return err
-	case how.tokens != "":
-		return p.printTokens([]*call.Tool{t}, how)
-	case how.vendor():
-		return p.printFormat([]*call.Tool{t}, true, how)
-	case how.json:
+	case flags.tokens != "":
+		return p.printTokens([]*call.Tool{t}, flags)
+	case flags.isVendorFormat():
+		return p.printFormat([]*call.Tool{t}, true, flags)
+	case flags.json:
 		return p.printf("%s\n", t.Definition)
 	}
 	return p.printIndented(t.Definition)
@@ -169,7 +169,7 @@ func (p *program) findTool(ctx context.Context, a *core.App, name string) (*call
 		return nil, withStatus(exitConnect, err)
 	}
 	status := exitFailed
-	if p.logMissing(a) != nil {
+	if p.logUnlisted(a) != nil {
 		status = exitConnect // a server that is offline can have it
 	}
 	var names []string

@@ -82,7 +82,7 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(found, func(c changedTool) bool { return c.Name == name }) {
-			p.logMissing(a) //nolint:errcheck // a later error reports the failure
+			p.logUnlisted(a) //nolint:errcheck // a later error reports the failure
 			return withStatus(exitFailed, fmt.Errorf("no tool %q with a changed definition; mcp-host tools approve lists the changed ones", name))
 		}
 	}
@@ -90,7 +90,7 @@ func (p *program) runApprove(ctx context.Context, a *core.App, names []string, a
 		return err
 	}
 	if len(names) == 0 {
-		failed := p.logMissing(a)
+		failed := p.logUnlisted(a)
 		if failed == nil && len(found) > 0 {
 			failed = withStatus(exitFailed, errPrinted)
 		}

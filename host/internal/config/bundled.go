@@ -34,9 +34,9 @@ func (c *Config) addBundled(dir, version string, env, args []string, file string
 	}
 }
 
-// dropBundled removes the bundled tool with a name, because a configured server replaces it or
+// takeBundled removes the bundled tool with a name, because a configured server replaces it or
 // the configuration disables it, and returns it. ok is false if no bundled tool has the name.
-func (c *Config) dropBundled(name string) (s Server, ok bool) {
+func (c *Config) takeBundled(name string) (s Server, ok bool) {
 	for i, s := range c.Servers {
 		if s.Bundled && s.Name == name {
 			c.Servers = slices.Delete(c.Servers, i, i+1)

@@ -124,17 +124,17 @@ func bundledTools(s Server) []string {
 	return names
 }
 
-// nameOnly is a catalog source without items.
-type nameOnly string
+// emptySource is a catalog source without items.
+type emptySource string
 
-func (n nameOnly) Name() string { return string(n) }
+func (n emptySource) Name() string { return string(n) }
 
-func (n nameOnly) List(context.Context, call.ListKind) ([]json.RawMessage, error) { return nil, nil }
+func (n emptySource) List(context.Context, call.ListKind) ([]json.RawMessage, error) { return nil, nil }
 
 // entryOf returns the catalog entry of a server that is never asked for its lists, for
 // computing served names.
 func entryOf(s Server) catalog.Entry {
-	return catalog.Entry{Source: nameOnly(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
+	return catalog.Entry{Source: emptySource(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
 }
 
 // notProgramReason returns why a file cannot be started; "": it can.

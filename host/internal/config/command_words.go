@@ -54,9 +54,9 @@ func takesShellText(option string) bool {
 func shellWords(text string) (words []string) {
 	home, err := os.UserHomeDir()
 	if err == nil {
-		text = homeVariable().ReplaceAllLiteralString(text, "~/")
+		text = homeVariablePattern().ReplaceAllLiteralString(text, "~/")
 	}
-	text = pathVariable().ReplaceAllString(text, "./")
+	text = pathVariablePattern().ReplaceAllString(text, "./")
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\n;&|()<>\"'`{},=", r) }) {
 		if rest, ok := strings.CutPrefix(word, "~/"); ok && err == nil {
 			word = filepath.Join(home, rest)
@@ -67,11 +67,11 @@ func shellWords(text string) (words []string) {
 }
 
 var (
-	// homeVariable matches the home directory at the beginning of a path.
-	homeVariable = lazyregexp.New(`["']?\$(HOME|\{HOME\})["']?/`)
-	// pathVariable matches the beginning of a path that the shell computes: a
+	// homeVariablePattern matches the home directory at the beginning of a path.
+	homeVariablePattern = lazyregexp.New(`["']?\$(HOME|\{HOME\})["']?/`)
+	// pathVariablePattern matches the beginning of a path that the shell computes: a
 	// variable, or the output of a command.
-	pathVariable = lazyregexp.New("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
+	pathVariablePattern = lazyregexp.New("[\"']?(\\$\\([^()]*\\)|`[^`]*`|\\$\\{[^{}]*\\}|\\$\\w+)[\"']?/")
 )
 
 // maxNamedDirs bounds the directories in which files of a command are searched.

@@ -165,7 +165,7 @@ func Load(f Flags, dir, version string, getenv func(string) string, environ []st
 	}
 	c.marks = marksOf(c.Files, f.MCPServers)
 	for _, off := range c.Off {
-		c.dropBundled(off.Name)
+		c.takeBundled(off.Name)
 	}
 	if err := c.addConfigured(specs, version, env); err != nil {
 		return c, err
@@ -185,7 +185,7 @@ func (c *Config) addConfigured(specs []dialect.Server, version string, env []str
 	var problems dialect.Problems
 	var hosts nesting.Search
 	for _, spec := range specs {
-		bundled, taken := c.dropBundled(spec.Name)
+		bundled, taken := c.takeBundled(spec.Name)
 		if spec.URL != "" {
 			c.Remote = append(c.Remote, spec)
 			c.noticeReplaced(spec, taken)

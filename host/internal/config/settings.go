@@ -60,7 +60,7 @@ func (c *Config) applySettings(all []setting) (problems dialect.Problems) {
 	applied := dialect.Apply(plain)
 	c.Settings, c.Profiles, c.Pins, c.Stages, c.Offer = plain, applied.Profiles, applied.Pins, applied.Stages, applied.Offer
 	c.Agents, c.Share = applied.Agents, applied.ShareServers
-	c.TokenStore = storageKind(applied.TokenStore)
+	c.TokenStore = oauthStorageKind(applied.TokenStore)
 	problems = append(problems, c.readDeclared(applied, at)...)
 	if s, ok := at["approval"]; ok {
 		if err := c.expandApproval(s.vars); err != nil {

@@ -12,12 +12,12 @@ func (c Config) TokenStorage() oauth.Storage {
 	return oauth.Storage{State: c.State, Kind: c.TokenStore, Keyring: c.Keyring}
 }
 
-// storageKind returns the oauth.Storage.Kind for a value of token_store: "" for auto.
-func storageKind(value string) string {
-	if value == "auto" {
+// oauthStorageKind returns the oauth.Storage.Kind for a value of token_store: "" for auto.
+func oauthStorageKind(tokenStore string) string {
+	if tokenStore == "auto" {
 		return ""
 	}
-	return value
+	return tokenStore
 }
 
 // SignIn returns the OAuth configuration of a server. ok is false for servers without

@@ -209,9 +209,9 @@ func readRegular(name string) ([]byte, error) {
 	return readFile(name)
 }
 
-// unreadable returns the reason why a directory of tool_dirs cannot be used, and what
+// unreadableReason returns the reason why a directory of tool_dirs cannot be used, and what
 // to do.
-func unreadable(dir string, err error) string {
+func unreadableReason(dir string, err error) string {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Sprintf("%s does not exist: create it, or correct the path", dir)
 	}
@@ -260,7 +260,7 @@ func (c *Config) mergeDocuments(docs []*dialect.Document, leaveOut bool, cwd str
 	for _, dir := range dirs {
 		tools, err := bundledtools.In(dir)
 		if err != nil {
-			problems = append(problems, dialect.Problem{File: c.tooldirs[dir], Field: "tool_dirs", Text: unreadable(dir, err)})
+			problems = append(problems, dialect.Problem{File: c.tooldirs[dir], Field: "tool_dirs", Text: unreadableReason(dir, err)})
 		}
 		c.fileTrust.protect = append(c.fileTrust.protect, dir)
 		for _, tool := range tools {

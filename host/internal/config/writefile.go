@@ -10,14 +10,14 @@ import (
 // ReplaceFile writes a file that only its owner can read, completely or not at all. It keeps
 // a link and replaces the target. After an error the old content stays.
 func ReplaceFile(name string, text []byte) error {
-	name, before := fileBefore(name)
+	name, before := resolveAndStat(name)
 	return WriteFile(name, text, 0o600, before)
 }
 
 // EditFile is ReplaceFile, except that a file that exists keeps its permissions. It is for
 // changes without secrets.
 func EditFile(name string, text []byte) error {
-	name, before := fileBefore(name)
+	name, before := resolveAndStat(name)
 	mode := fs.FileMode(0o600)
 	if before != nil {
 		mode = before.Mode().Perm()
@@ -25,9 +25,9 @@ func EditFile(name string, text []byte) error {
 	return WriteFile(name, text, mode, before)
 }
 
-// fileBefore returns the path of a file after links, and its properties; nil if it does not
+// resolveAndStat returns the path of a file after links, and its properties; nil if it does not
 // exist.
-func fileBefore(name string) (string, fs.FileInfo) {
+func resolveAndStat(name string) (string, fs.FileInfo) {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		name = real
 	}

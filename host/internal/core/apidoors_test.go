@@ -49,16 +49,16 @@ func (m models) List(context.Context) []provider.Info                { return ni
 
 func (c *caller) Turn(as call.Caller, only []string) (hostagent.Tools, func() error) {
 	tools := c.Toolset(as, nil, core.Ceiling{Only: only})
-	return usedKeys{tools, c}, tools.End
+	return useRecordingKeys{tools, c}, tools.End
 }
 
-// usedKeys notes what became of calls.
-type usedKeys struct {
+// useRecordingKeys notes what became of calls.
+type useRecordingKeys struct {
 	hostagent.Tools
 	of *caller
 }
 
-func (n usedKeys) Call(ctx context.Context, c *llm.ToolCall, progress func(string)) (*call.Result, error) {
+func (n useRecordingKeys) Call(ctx context.Context, c *llm.ToolCall, progress func(string)) (*call.Result, error) {
 	res, err := n.Tools.Call(ctx, c, progress)
 	n.of.codes = append(n.of.codes, toolerr.CodeOf(err))
 	return res, err

@@ -75,7 +75,7 @@ type exchanger struct {
 	exchanging chan struct{} // holds a value during an exchange
 
 	mu      sync.Mutex // not held during an exchange
-	current accesstoken.Exchanged
+	current accesstoken.ExchangedToken
 	used    []string
 	failed  time.Time // when the last exchange failed
 }
@@ -167,7 +167,7 @@ func (e *exchanger) Refused(_ context.Context, token string, status int, _ []str
 		return false, nil
 	}
 	if e.current.Access.Reveal() == token {
-		e.current = accesstoken.Exchanged{}
+		e.current = accesstoken.ExchangedToken{}
 	}
 	return true, nil
 }

@@ -40,11 +40,11 @@ func (j journal) key(req *call.Request) (string, error) {
 	return "chain/" + hex.EncodeToString(sum[:]), nil
 }
 
-// Take returns the stored steps; nil without any. Only one call of all hosts on this
+// LoadAndLock returns the stored steps; nil without any. Only one call of all hosts on this
 // machine gets them at a time; others get CONFLICT. Hosts on several machines that share a
 // store do not exclude each other; a step that needs approval still runs once, because its
 // approval is valid once.
-func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, error) {
+func (j journal) LoadAndLock(ctx context.Context, req *call.Request) (*chain.StoredSteps, error) {
 	if j.a.store == nil || !j.mayHaveSteps() {
 		return nil, nil // nothing was ever stored; do not open the store
 	}
@@ -76,7 +76,7 @@ func (j journal) Take(ctx context.Context, req *call.Request) (*chain.Kept, erro
 				req.Tool.Name, entry.Expires.Format(time.TimeOnly), err))
 		}
 	}
-	return &chain.Kept{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
+	return &chain.StoredSteps{Value: entry.Value, Until: entry.Expires, Drop: drop, Release: release}, nil
 }
 
 // mayHaveSteps reports whether the store may contain finished steps: this host stored some
@@ -88,9 +88,9 @@ func (j journal) mayHaveSteps() bool {
 		j.a.Config.Store.URL == "" && j.a.storedTools.stored.Exists()
 }
 
-// Allowed returns an error if the current policy would refuse a step that was made before
+// CheckAllowed returns an error if the current policy would refuse a step that was made before
 // the chain waited, as if it were made now by this caller.
-func (j journal) Allowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
+func (j journal) CheckAllowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
 	caller, err := nestedCaller(req)
 	if err != nil {
 		return err
@@ -106,9 +106,9 @@ func (j journal) Allowed(ctx context.Context, req *call.Request, name string, ar
 	return j.a.currentPipeline().cfg.Policy.Check(made)
 }
 
-// Keep stores the state of a chain's call until a time. It returns errNoStore without a
+// Save stores the state of a chain's call until a time. It returns errNoStore without a
 // store.
-func (j journal) Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
+func (j journal) Save(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
 	if j.a.store == nil {
 		return errNoStore
 	}

@@ -22,14 +22,14 @@ import (
 
 // The methods of the control socket, see package control.
 const (
-	MethodHost      = "toolroom/host"      // {} → Running
+	MethodHost      = "toolroom/host"      // {} → RunningHost
 	MethodServers   = "toolroom/servers"   // {} → []upstream.Status
 	MethodReconnect = "toolroom/reconnect" // {"server":NAME} → upstream.Status
 	MethodStats     = "toolroom/stats"     // {} → Counts
 )
 
-// Running describes a running host.
-type Running struct {
+// RunningHost describes a running host.
+type RunningHost struct {
 	PID        int       `json:"pid"`
 	Since      time.Time `json:"since"`
 	Version    string    `json:"version"`
@@ -40,7 +40,7 @@ type Running struct {
 
 // HostStatus holds counters since the start of a host, and its current load.
 type HostStatus struct {
-	Running
+	RunningHost
 	Tools   []stats.Row        `json:"tools"`
 	Loads   []limit.Load       `json:"loads"`
 	Process prometheus.Process `json:"process"`
@@ -73,12 +73,12 @@ func (p *controlSocket) close() {
 // host and agents use its tools. entryPoint says how clients reach the host. Close closes
 // the socket.
 func (a *App) Listen(entryPoint string) error {
-	running := func() Running {
-		r := Running{
+	running := func() RunningHost {
+		r := RunningHost{
 			PID: os.Getpid(), Since: a.startedAt.UTC().Truncate(time.Millisecond), Version: a.version,
 			EntryPoint: entryPoint, Files: append([]string{}, a.Config.Files...),
 		}
-		if err := a.Stale(); err != nil {
+		if err := a.WhyStale(); err != nil {
 			r.Stale = err.Error()
 		}
 		return r

@@ -267,11 +267,11 @@ func TestWhatARunningHostSays(t *testing.T) {
 		return hosts[0].Ask(t.Context(), method, params, result)
 	}
 
-	var running core.Running
+	var running core.RunningHost
 	require.NoError(t, ask(core.MethodHost, nil, &running))
 	require.WithinDuration(t, time.Now(), running.Since, time.Hour)
 	running.Since = time.Time{}
-	require.Equal(t, core.Running{PID: os.Getpid(), Version: "1", EntryPoint: "http://here/mcp", Files: []string{"/c.yaml"}}, running)
+	require.Equal(t, core.RunningHost{PID: os.Getpid(), Version: "1", EntryPoint: "http://here/mcp", Files: []string{"/c.yaml"}}, running)
 
 	var servers []upstream.Status
 	require.NoError(t, ask(core.MethodServers, nil, &servers))

@@ -20,12 +20,12 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// buildDeclared creates the declared tools of the snapshot p. It reuses those of before
+// buildDeclared creates the declared tools of the snapshot next. It reuses those of before
 // whose declaration is unchanged.
-func (a *App) buildDeclared(p, before *snapshot) error {
-	p.declared, p.stored = map[string]*declared.Tool{}, map[string]bool{}
+func (a *App) buildDeclared(next, before *snapshot) error {
+	next.declared, next.stored = map[string]*declared.Tool{}, map[string]bool{}
 	declare := func(spec manifest.Tool) error {
-		if _, taken := p.byName[declared.ServedName(spec)]; taken {
+		if _, taken := next.byName[declared.ServedName(spec)]; taken {
 			return dialect.Problems{spec.Problem("name", "its served name %s is the name of a server", declared.ServedName(spec))}
 		}
 		var t *declared.Tool
@@ -40,20 +40,20 @@ func (a *App) buildDeclared(p, before *snapshot) error {
 				return err
 			}
 		}
-		p.declared[t.Name()] = t
-		p.tools = append(p.tools, t)
+		next.declared[t.Name()] = t
+		next.tools = append(next.tools, t)
 		return nil
 	}
-	for _, spec := range p.cfg.Declared {
+	for _, spec := range next.cfg.Declared {
 		if err := declare(spec); err != nil {
 			return err
 		}
 	}
-	for _, spec := range a.storedSpecs(p) {
+	for _, spec := range a.storedSpecs(next) {
 		if err := declare(spec); err != nil {
 			return err
 		}
-		p.stored[declared.ServedName(spec)] = true
+		next.stored[declared.ServedName(spec)] = true
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestExchangeThatHangs(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 
 		now := time.Now()
-		e.current = accesstoken.Exchanged{Access: "a", Issued: now.Add(-time.Hour), Expires: now.Add(50 * time.Second)}
+		e.current = accesstoken.ExchangedToken{Access: "a", Issued: now.Add(-time.Hour), Expires: now.Add(50 * time.Second)}
 		token, err := e.Token(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "a", token)

@@ -48,12 +48,12 @@ func (g *gcTuning) stage() call.Stage {
 	}
 }
 
-// StartUp tunes the garbage collector for the start of a host: a short start needs no
-// collection. It is called before Open, and Started some time after.
-func StartUp() { tuneGC(busyPercent) }
+// BeginStartUp tunes the garbage collector for the start of a host: a short start needs no
+// collection. It is called before Open, and EndStartUp some time after.
+func BeginStartUp() { tuneGC(busyPercent) }
 
-// Started ends the tuning of StartUp, unless there was a call.
-func (a *App) Started() {
+// EndStartUp ends the tuning of BeginStartUp, unless there was a call.
+func (a *App) EndStartUp() {
 	a.gc.mu.Lock()
 	defer a.gc.mu.Unlock()
 	if !a.gc.busy {

@@ -26,7 +26,7 @@ func TestABusyHostCollectsLessOften(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, stagetest.Text("x"), res)
 		require.Equal(t, c.want, debug.SetGCPercent(c.want))
-		a.Started()
+		a.EndStartUp()
 		require.Equal(t, c.want, debug.SetGCPercent(before), "also after the start")
 	}
 }
@@ -39,9 +39,9 @@ func TestAStartingHostCollectsLessOften(t *testing.T) {
 		t.Setenv("GOGC", c.gogc)
 		t.Setenv("GOMEMLIMIT", "")
 		before := debug.SetGCPercent(70)
-		StartUp()
+		BeginStartUp()
 		require.Equal(t, c.starting, debug.SetGCPercent(c.starting))
-		(&App{}).Started()
+		(&App{}).EndStartUp()
 		require.Equal(t, c.started, debug.SetGCPercent(before))
 	}
 }

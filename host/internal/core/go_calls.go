@@ -43,7 +43,7 @@ func (a *App) ListErrors(server string) []error {
 }
 
 // Call calls a tool through all stages. args is encoded as JSON and must give an object,
-// or is nil. If the tool reports an error, Call returns a *Failed together with the answer.
+// or is nil. If the tool reports an error, Call returns a *FailedError together with the answer.
 // toolerr.CodeOf gives the code of other errors.
 func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) {
 	raw := json.RawMessage(`{}`)
@@ -66,7 +66,7 @@ func (a *App) Call(ctx context.Context, name string, args any) (*Answer, error) 
 	}
 	answer, err := answerOf(name, res.Raw)
 	if err == nil && answer.IsError {
-		err = &Failed{Tool: name, Answer: answer}
+		err = &FailedError{Tool: name, Answer: answer}
 	}
 	return answer, err
 }
@@ -92,7 +92,7 @@ func (s goSession) ListTools(ctx context.Context) ([]json.RawMessage, error) {
 		if err := s.app.Catalog.RefreshNow(ctx, s.server); err != nil {
 			return nil, err
 		}
-		tools = func(context.Context) []*call.Tool { return s.app.Catalog.Known().Tools() }
+		tools = func(context.Context) []*call.Tool { return s.app.Catalog.KnownSnapshot().Tools() }
 	}
 	var all []json.RawMessage
 	for _, t := range tools(ctx) {
@@ -175,14 +175,14 @@ func (a *Answer) Decode(v any) error {
 	return nil
 }
 
-// Failed is the error of a call whose tool reports an error.
-type Failed struct {
+// FailedError is the error of a call whose tool reports an error.
+type FailedError struct {
 	Tool   string
 	Answer *Answer
 }
 
 // Error returns the text of the answer.
-func (e *Failed) Error() string {
+func (e *FailedError) Error() string {
 	if e.Answer.Text == "" {
 		return fmt.Sprintf("%s failed without an error text", e.Tool)
 	}
@@ -190,6 +190,6 @@ func (e *Failed) Error() string {
 }
 
 // Unwrap returns a toolerr.Error with the code that the tool gives, or EXECUTION_ERROR.
-func (e *Failed) Unwrap() error {
+func (e *FailedError) Unwrap() error {
 	return toolerr.New(cmp.Or(e.Answer.Code, toolerr.ExecutionError), "%s", e.Error())
 }

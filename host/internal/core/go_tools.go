@@ -79,7 +79,7 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 		if t == nil {
 			continue
 		}
-		if have, ok := a.Catalog.Known().ByName(t.Name()); ok && have.Server != GoToolServer {
+		if have, ok := a.Catalog.KnownSnapshot().ByName(t.Name()); ok && have.Server != GoToolServer {
 			return fmt.Errorf("a tool of server %[2]s is named %[1]q: choose another name", t.Name(), have.Server)
 		}
 	}

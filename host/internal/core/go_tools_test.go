@@ -91,7 +91,7 @@ func TestRegisteredToolsMeetEveryStage(t *testing.T) {
 	require.False(t, ran)
 
 	answer, err := a.Call(t.Context(), "fail", nil)
-	var failed *core.Failed
+	var failed *core.FailedError
 	require.True(t, errors.As(err, &failed))
 	require.Equal(t, toolerr.NotFound, toolerr.CodeOf(err))
 	require.Equal(t, "nowhere to be seen", answer.Text)
@@ -182,7 +182,7 @@ func TestAServersToolsAreImported(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, `{"content":[{"type":"text","text":"{\"a\":1}"}]}`, string(answer.Raw))
 	_, err = a.Call(t.Context(), "my_fail", nil)
-	require.ErrorAs(t, err, new(*core.Failed))
+	require.ErrorAs(t, err, new(*core.FailedError))
 	require.Equal(t, 2, calls)
 	tool, ok := a.Get(t.Context(), "my_echo")
 	require.True(t, ok)

@@ -26,7 +26,7 @@ func (a *App) Metrics(w io.Writer) error {
 	a.writeServers(&page)
 	a.writeQueues(&page)
 	stale := 0.0
-	if a.Stale() != nil {
+	if a.WhyStale() != nil {
 		stale = 1
 	}
 	page.WriteSingle("toolroom_config_stale", prometheus.Gauge, "1 while the configuration files are invalid and the host keeps its previous configuration.", stale)

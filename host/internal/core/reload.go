@@ -17,7 +17,7 @@ const firstCheckDelay = 300 * time.Millisecond
 
 // Follow reloads the configuration whenever one of its files changes, until ctx ends. It
 // calls load to read it and opt.OnChange to report. A wrong configuration changes nothing;
-// see Stale. It returns the error of config.Watch if files cannot be watched.
+// see WhyStale. It returns the error of config.Watch if files cannot be watched.
 func (a *App) Follow(ctx context.Context, load func() (config.Config, error), opt config.WatchOptions) error {
 	select {
 	case <-time.After(firstCheckDelay):
@@ -41,9 +41,9 @@ func (a *App) Follow(ctx context.Context, load func() (config.Config, error), op
 	})
 }
 
-// Stale returns why the configuration files as they are now are not in force: the last
+// WhyStale returns why the configuration files as they are now are not in force: the last
 // reload failed or is only partly applied. nil: they are in force.
-func (a *App) Stale() error { return a.reloadError.get() }
+func (a *App) WhyStale() error { return a.reloadError.get() }
 
 // lastError holds an error until it is replaced.
 type lastError struct {

@@ -41,8 +41,8 @@ func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
 				return faultserver.Serve(ctx, in, out)
 			}}}}
 			follow(t, a, cfg)
-			require.Eventually(t, func() bool { return a.Stale() != nil }, time.Minute, time.Millisecond)
-			require.ErrorContains(t, a.Stale(), "server s does not start with its new configuration; the old one keeps running")
+			require.Eventually(t, func() bool { return a.WhyStale() != nil }, time.Minute, time.Millisecond)
+			require.ErrorContains(t, a.WhyStale(), "server s does not start with its new configuration; the old one keeps running")
 			if p.first < time.Second {
 				require.Eventually(t, func() bool { return starts.Load() >= 3 }, time.Minute, time.Millisecond)
 			}
@@ -54,7 +54,7 @@ func TestAReplacementThatFailsIsTriedAgain(t *testing.T) {
 			well.Store(true)
 			require.Eventually(t, func() bool {
 				_, err := ask(t.Context(), a, "s__echo", `{}`)
-				return err == nil && a.Stale() == nil
+				return err == nil && a.WhyStale() == nil
 			}, time.Minute, 5*time.Millisecond)
 			require.NotSame(t, old, a.Servers()[0])
 			require.Nil(t, a.partialReload.Load())

@@ -64,11 +64,11 @@ func (a *App) StartBackground() {
 	a.work.Go(a.probeSandbox)
 }
 
-// startEarly starts the servers of p with lazy: false for which selected returns true. It
+// startEarly starts the servers of s with lazy: false for which selected returns true. It
 // returns at once.
-func (a *App) startEarly(p *snapshot, selected func(name string) bool) {
+func (a *App) startEarly(s *snapshot, selected func(name string) bool) {
 	var eager []string
-	for _, one := range p.servers {
+	for _, one := range s.servers {
 		if lazy := one.cfg.Spec.Lazy; lazy != nil && !*lazy && selected(one.cfg.Name) {
 			eager = append(eager, one.cfg.Name)
 		}

@@ -56,9 +56,9 @@ var launchers = []struct {
 // launcherFlags are flags of launchers that have no value and do not change which package runs.
 var launcherFlags = []string{"-y", "--yes", "-q", "--quiet", "--silent", "--prefer-offline", "--prefer-online", "--offline", "--"}
 
-// versionedPackage matches the name of a package of npm or PyPI with an optional version or range.
+// versionedPackagePattern matches the name of a package of npm or PyPI with an optional version or range.
 // Other texts, such as URLs and aliases, do not match.
-var versionedPackage = lazyregexp.New(`^((?:@[a-z0-9._-]+/)?[a-z0-9._-]+)(?:(?:@|==)[\^~]?[A-Za-z0-9.+-]+)?$`)
+var versionedPackagePattern = lazyregexp.New(`^((?:@[a-z0-9._-]+/)?[a-z0-9._-]+)(?:(?:@|==)[\^~]?[A-Za-z0-9.+-]+)?$`)
 
 // packageOf returns the package whose program a command runs, such as npm:mcp-remote; "" if it
 // is not certain. A program in a directory node_modules belongs to the package of the directory.
@@ -74,7 +74,7 @@ func packageOf(command []string) string {
 			if slices.Contains(launcherFlags, arg) {
 				continue
 			}
-			if m := versionedPackage().FindStringSubmatch(arg); m != nil {
+			if m := versionedPackagePattern().FindStringSubmatch(arg); m != nil {
 				return launcher.registry + ":" + m[1]
 			}
 			return ""

@@ -90,12 +90,12 @@ func (a *App) notifyOnce(notice string) {
 	}
 }
 
-// statefulPrograms matches the packages and programs of servers whose state belongs to one
+// statefulProgramPattern matches the packages and programs of servers whose state belongs to one
 // client: a browser's pages, the variables of an interpreter.
-var statefulPrograms = lazyregexp.New(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
+var statefulProgramPattern = lazyregexp.New(`(?i)playwright|puppeteer|selenium|browser|chrome|jupyter|ipython|interpreter|(^|[^a-z])repl([^a-z]|$)`)
 
 // keepsState reports whether a server cannot be shared: its scope is session or call, or
-// its name, command or arguments match statefulPrograms.
+// its name, command or arguments match statefulProgramPattern.
 func keepsState(sc config.Server) bool {
 	if scope := upstream.Scope(sc.Spec.Scope); scope != "" && scope != upstream.Shared {
 		return true
@@ -111,7 +111,7 @@ func keepsState(sc config.Server) bool {
 		if i == 0 {
 			arg = filepath.Base(arg)
 		}
-		if !strings.HasPrefix(arg, "-") && statefulPrograms().MatchString(arg) {
+		if !strings.HasPrefix(arg, "-") && statefulProgramPattern().MatchString(arg) {
 			return true
 		}
 	}

@@ -95,10 +95,10 @@ func (a *App) newSnapshot(cfg config.Config, before *snapshot, changed []string)
 	return p, nil
 }
 
-// newServerEntry returns the entry of a server for the snapshot p: with the server of
+// newServerEntry returns the entry of a server for the snapshot next: with the server of
 // before if there is one of this name and changed does not name it, else with a new one,
 // which is not started. The error names an invalid setting of the server.
-func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []string) (*serverEntry, error) {
+func (a *App) newServerEntry(sc config.Server, next, before *snapshot, changed []string) (*serverEntry, error) {
 	var old *serverEntry
 	if before != nil {
 		old = before.byName[sc.Name]
@@ -113,9 +113,9 @@ func (a *App) newServerEntry(sc config.Server, p, before *snapshot, changed []st
 	if err := a.checkCallerCredentials(sc); err != nil {
 		return nil, err
 	}
-	cfg := upstreamConfig(sc, p.pipeline.cfg.Timeout)
+	cfg := upstreamConfig(sc, next.pipeline.cfg.Timeout)
 	a.setSandbox(&cfg, sc)
-	a.setSharing(&cfg, sc, p.cfg)
+	a.setSharing(&cfg, sc, next.cfg)
 	cfg.Roots, cfg.Host = a.roots.get, a.id
 	if signIn, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
 		cfg.Auth = oauth.NewSource(signIn)
@@ -294,11 +294,11 @@ const retireTimeout = time.Minute
 
 // retireServer stops a removed server when its calls have ended, or after retireTimeout. It
 // does not wait.
-func (a *App) retireServer(p *serverEntry) {
+func (a *App) retireServer(entry *serverEntry) {
 	done := make(chan struct{})
 	a.work.Go(func() {
 		defer close(done)
-		p.calls.Lock() // never released
+		entry.calls.Lock() // never released
 	})
 	a.work.Go(func() {
 		late := time.NewTimer(retireTimeout)
@@ -308,7 +308,7 @@ func (a *App) retireServer(p *serverEntry) {
 		case <-late.C:
 		case <-a.life.Done():
 		}
-		p.server.Close() // which ends its calls
+		entry.server.Close() // which ends its calls
 	})
 }
 

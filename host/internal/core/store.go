@@ -66,17 +66,17 @@ func (a *App) configurePins(cfg config.Config) {
 	if mode == "" {
 		mode = catalog.PinsWarn
 	}
-	a.Catalog.SetPins(mode, catalog.NewPinStore(usedKeys{a.store.Keys, &a.storeUsed}))
+	a.Catalog.SetPins(mode, catalog.NewPinStore(useRecordingKeys{a.store.Keys, &a.storeUsed}))
 }
 
-// usedKeys records that the store was used.
-type usedKeys struct {
+// useRecordingKeys records that the store was used.
+type useRecordingKeys struct {
 	store.Keys
 	used *atomic.Bool
 }
 
 // List is Keys.List, and records that the store was used.
-func (n usedKeys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
+func (n useRecordingKeys) List(ctx context.Context, prefix, after string, limit int) ([]store.Entry, error) {
 	n.used.Store(true)
 	return n.Keys.List(ctx, prefix, after, limit)
 }
@@ -90,8 +90,8 @@ const (
 )
 
 // retention returns how much of the store's logs and blobs a trim keeps.
-func retention() (logs, blobs store.Keep) {
-	return store.Keep{Age: 30 * 24 * time.Hour, Bytes: 256 << 20}, store.Keep{Age: 90 * 24 * time.Hour}
+func retention() (logs, blobs store.Retention) {
+	return store.Retention{Age: 30 * 24 * time.Hour, Bytes: 256 << 20}, store.Retention{Age: 90 * 24 * time.Hour}
 }
 
 // runMaintenance trims the store and rechecks withheld tools at intervals until the host

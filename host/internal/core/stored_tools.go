@@ -51,7 +51,7 @@ func (a *App) openStoredTools(cfg config.Config) {
 	vars := dialect.Variables{Env: os.LookupEnv}
 	a.storedTools.version.Store(versionNeverRead)
 	a.storedTools.stored = &declared.Stored{
-		Keys: usedKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
+		Keys: useRecordingKeys{a.store.Keys, &a.storeUsed}, Options: manifest.Options{Expand: vars.Expand, Lookup: os.LookupEnv},
 		Exists: func() bool {
 			if cfg.Store.URL != "" {
 				return true
@@ -170,13 +170,13 @@ func (a *App) replaceStored(tools map[string]manifest.Tool) error {
 }
 
 // storedSpecs returns the manifests of the store's tools, sorted by name, except those
-// whose names are taken in p.
-func (a *App) storedSpecs(p *snapshot) (specs []manifest.Tool) {
+// whose names are taken in s.
+func (a *App) storedSpecs(s *snapshot) (specs []manifest.Tool) {
 	for _, name := range slices.Sorted(maps.Keys(a.storedTools.tools)) {
-		if _, server := p.byName[name]; server || p.declared[name] != nil {
+		if _, server := s.byName[name]; server || s.declared[name] != nil {
 			continue
 		}
-		if server, _, ok := strings.Cut(name, "__"); ok && p.isServer(server) { // a server that was added later
+		if server, _, ok := strings.Cut(name, "__"); ok && s.isServer(server) { // a server that was added later
 			continue
 		}
 		specs = append(specs, a.storedTools.tools[name])

@@ -192,7 +192,7 @@ func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text 
 		meta["progressToken"] = "agent-" + strconv.FormatInt(t.tokens.Add(1), 10)
 		req.OnNotify = func(method string, params json.RawMessage) { reportProgress(method, params, progress) }
 	}
-	if left, ok := agent.LeftOf(ctx); ok && slices.Contains(t.app.currentPipeline().cfg.Limit.Nested, tool.Server) {
+	if left, ok := agent.RemainingBudgetOf(ctx); ok && slices.Contains(t.app.currentPipeline().cfg.Limit.Nested, tool.Server) {
 		meta[budgetMeta] = map[string]any{"left": left}
 	}
 	if len(meta) > 0 {
@@ -213,7 +213,7 @@ func (t *Toolset) Call(ctx context.Context, c *llm.ToolCall, progress func(text 
 }
 
 // budgetMeta is the member of _meta with the remaining budget of the calling agent,
-// for a server that runs agents: {"left":agent.Left}.
+// for a server that runs agents: {"left":agent.RemainingBudget}.
 const budgetMeta = "io.github.toolroom-mcp/agent"
 
 // reportProgress calls progress with the text of a progress notification; it ignores other

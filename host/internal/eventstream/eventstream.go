@@ -35,8 +35,8 @@ const (
 )
 
 // NewReader returns a reader of events of at most max bytes.
-func NewReader(src io.Reader, max int) *Reader {
-	return &Reader{lines: jsonrpc.NewReader(&lineEndReader{src: src}, max+len("data: ")), max: max}
+func NewReader(src io.Reader, maxBytes int) *Reader {
+	return &Reader{lines: jsonrpc.NewReader(&lineEndReader{src: src}, maxBytes+len("data: ")), max: maxBytes}
 }
 
 // Next returns the next event with data. It skips events without data and a last event

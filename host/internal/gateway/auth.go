@@ -59,14 +59,14 @@ func (h *HTTPHandler) serveResourceMetadata(w http.ResponseWriter, r *http.Reque
 	w.Write(body) //nolint:errcheck // the client is gone
 }
 
-// profileName matches the names that a profile can have.
-var profileName = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
+// profileNamePattern matches the names that a profile can have.
+var profileNamePattern = lazyregexp.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // isEndpoint reports whether a path is /mcp or /mcp/PROFILE, even if the profile does
 // not exist.
 func isEndpoint(path string) bool {
 	profile, ok := strings.CutPrefix(path, "/mcp/")
-	return path == "/mcp" || ok && profileName().MatchString(profile)
+	return path == "/mcp" || ok && profileNamePattern().MatchString(profile)
 }
 
 // authenticate returns the user of a request, or nil for a request with the host's own

@@ -170,7 +170,7 @@ func (g *Gateway) forwardRequest(ctx context.Context, method string, kind call.L
 	}
 	of, original, ok := g.catalogOf(x).Locate(ctx, kind, f.name)
 	if !ok {
-		notFound(x, kind, f.name, modern)
+		refuseNotFound(x, kind, f.name, modern)
 		return
 	}
 	own := f
@@ -204,9 +204,9 @@ func (g *Gateway) answerForwarded(x exchange, method string, result json.RawMess
 	}
 }
 
-// notFound answers x with the JSON-RPC error for an unknown prompt or resource, whose code
+// refuseNotFound answers x with the JSON-RPC error for an unknown prompt or resource, whose code
 // depends on modern.
-func notFound(x exchange, kind call.ListKind, name string, modern bool) {
+func refuseNotFound(x exchange, kind call.ListKind, name string, modern bool) {
 	if kind == call.Prompts {
 		refuse(x, jsonrpc.CodeInvalidParams, "unknown prompt "+quoted(name)+"; prompts/list lists the prompts")
 		return
@@ -228,19 +228,19 @@ type completions struct{ g *Gateway }
 
 // CompletePromptArgument is called by mcp-go for a ref/prompt.
 func (c completions) CompletePromptArgument(ctx context.Context, _ string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	c.g.complete(ctx, call.Prompts)
+	c.g.answerCompletion(ctx, call.Prompts)
 	return &mcp.Completion{}, nil
 }
 
 // CompleteResourceArgument is called by mcp-go for a ref/resource.
 func (c completions) CompleteResourceArgument(ctx context.Context, _ string, _ mcp.CompleteArgument, _ mcp.CompleteContext) (*mcp.Completion, error) {
-	c.g.complete(ctx, call.Templates)
+	c.g.answerCompletion(ctx, call.Templates)
 	return &mcp.Completion{}, nil
 }
 
-// complete forwards completion/complete to the server of the prompt or resource template,
+// answerCompletion forwards completion/complete to the server of the prompt or resource template,
 // and answers with its result or error: no values if the server has no completions.
-func (g *Gateway) complete(ctx context.Context, kind call.ListKind) {
+func (g *Gateway) answerCompletion(ctx context.Context, kind call.ListKind) {
 	const method = "completion/complete"
 	x := requestExchange(ctx)
 	modern := server.IsModernRequest(ctx)

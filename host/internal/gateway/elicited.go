@@ -13,9 +13,9 @@ import (
 // maxElicited bounds the recorded elicitations in URL mode.
 const maxElicited = 4096
 
-// elicited records which legacy client was asked by an elicitation in URL mode, so that its
+// elicitations records which legacy client was asked by an elicitation in URL mode, so that its
 // completion, which names only the elicitation, reaches that client.
-type elicited struct {
+type elicitations struct {
 	mu      sync.Mutex
 	clients map[elicitation]string // identity of the client
 }
@@ -25,7 +25,7 @@ type elicitation struct{ server, id string }
 
 // record records the client that gets a question of a server with these params; server "" is
 // the host itself. It forgets another elicitation if there are maxElicited.
-func (e *elicited) record(server string, params json.RawMessage, client string) {
+func (e *elicitations) record(server string, params json.RawMessage, client string) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil || id == "" {
 		return
@@ -45,7 +45,7 @@ func (e *elicited) record(server string, params json.RawMessage, client string) 
 }
 
 // recordError records the elicitations of an error that requires them.
-func (e *elicited) recordError(err error, client string) {
+func (e *elicitations) recordError(err error, client string) {
 	var answered *call.MCPError
 	if !errors.As(err, &answered) || !bytes.Contains(answered.Object, []byte("elicitationId")) {
 		return
@@ -61,7 +61,7 @@ func (e *elicited) recordError(err error, client string) {
 
 // take returns the client that was asked, and forgets the elicitation; "" if it is
 // unknown. params are the params of the completion, sent by the server, or by the host if server is "".
-func (e *elicited) take(server string, params json.RawMessage) (client string) {
+func (e *elicitations) take(server string, params json.RawMessage) (client string) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil {
 		return ""

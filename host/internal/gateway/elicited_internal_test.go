@@ -11,7 +11,7 @@ import (
 )
 
 func TestCompletionsBelongToWhoWasAsked(t *testing.T) {
-	var e elicited
+	var e elicitations
 	params := func(id string) json.RawMessage { return fmt.Appendf(nil, `{"mode":"url","elicitationId":%q}`, id) }
 	e.record("s", params("a"), "ann")
 	e.record("s", params("b"), "bob")

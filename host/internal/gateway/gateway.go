@@ -111,7 +111,7 @@ type Gateway struct {
 	mcp                 *server.MCPServer
 	clients             legacyClients
 	subscriptions       subscriptions
-	elicited            elicited
+	elicited            elicitations
 	subscriptionStreams subscriptionStreams
 	sealer              sealer
 	parked              parkedJobs
@@ -198,19 +198,19 @@ func (g *Gateway) hooks() *server.Hooks {
 	h.AddBeforeReadResource(func(_ context.Context, _ any, req *mcp.ReadResourceRequest) { req.Params.URI = anyURI })
 	h.AddBeforeGetPrompt(func(_ context.Context, _ any, req *mcp.GetPromptRequest) { req.Params.Name = anyName })
 	h.AddAfterListTools(func(ctx context.Context, _ any, _ *mcp.ListToolsRequest, res *mcp.ListToolsResult) {
-		g.list(ctx, call.Tools)
+		g.answerList(ctx, call.Tools)
 		res.Tools = []mcp.Tool{}
 	})
 	h.AddAfterListResources(func(ctx context.Context, _ any, _ *mcp.ListResourcesRequest, res *mcp.ListResourcesResult) {
-		g.list(ctx, call.Resources)
+		g.answerList(ctx, call.Resources)
 		res.Resources = []mcp.Resource{}
 	})
 	h.AddAfterListResourceTemplates(func(ctx context.Context, _ any, _ *mcp.ListResourceTemplatesRequest, res *mcp.ListResourceTemplatesResult) {
-		g.list(ctx, call.Templates)
+		g.answerList(ctx, call.Templates)
 		res.ResourceTemplates = []mcp.ResourceTemplate{}
 	})
 	h.AddAfterListPrompts(func(ctx context.Context, _ any, _ *mcp.ListPromptsRequest, res *mcp.ListPromptsResult) {
-		g.list(ctx, call.Prompts)
+		g.answerList(ctx, call.Prompts)
 		res.Prompts = []mcp.Prompt{}
 	})
 	h.AddAfterSubscribe(func(ctx context.Context, _ any, req *mcp.SubscribeRequest, _ *mcp.EmptyResult) {
@@ -244,8 +244,8 @@ func (g *Gateway) serve(ctx context.Context, as *delegation, session string, in 
 	})
 }
 
-// list answers a list request of a kind from the client's catalog.
-func (g *Gateway) list(ctx context.Context, kind call.ListKind) {
+// answerList answers a list request of a kind from the client's catalog.
+func (g *Gateway) answerList(ctx context.Context, kind call.ListKind) {
 	x := requestExchange(ctx)
 	if kind == call.Tools {
 		g.beforeUserRequest(ctx, x)

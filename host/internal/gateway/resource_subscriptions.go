@@ -140,7 +140,7 @@ func (g *Gateway) subscribeOne(ctx context.Context, x exchange, id, uri string, 
 	modern := server.IsModernRequest(ctx)
 	of, original, ok := g.catalogOf(x).Locate(ctx, call.Resources, uri)
 	if !ok {
-		notFound(x, call.Resources, uri, modern)
+		refuseNotFound(x, call.Resources, uri, modern)
 		return
 	}
 	if !g.subscriptions.add(resource{of, original}, subscription{id, uri, tell}) {

@@ -304,9 +304,9 @@ func (t *answerStream) extraMembers(o *agent.Outcome) []any {
 	return extra
 }
 
-// complete runs a completion and sends its answer, or an error, in the format of the writer that
+// serveCompletion runs a completion and sends its answer, or an error, in the format of the writer that
 // as returns. A client that disconnects ends the run.
-func (a *API) complete(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
+func (a *API) serveCompletion(w http.ResponseWriter, r *http.Request, q *requestOptions, as func(*completion) answerWriter) {
 	ctx, give := context.WithCancelCause(r.Context())
 	defer give(nil)
 	c, done, err := a.newCompletion(ctx, q)

@@ -120,7 +120,7 @@ type API struct {
 	cfg     Config
 	routes  []route
 	mux     *http.ServeMux
-	rate    rates
+	rate    rateLimiter
 	running chan struct{} // holds an item for each running completion
 	openapi func() []byte
 }
@@ -149,7 +149,7 @@ func New(c Config) *API {
 		c.Runs = 1000
 	}
 	a := &API{cfg: c, mux: http.NewServeMux(), running: make(chan struct{}, c.Runs)}
-	a.rate = rates{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
+	a.rate = rateLimiter{each: c.Rate, burst: float64(c.Burst), clients: map[string]*bucket{}}
 	a.routes = a.allRoutes()
 	for _, r := range a.routes {
 		a.mux.HandleFunc(r.method+" "+r.path, func(w http.ResponseWriter, req *http.Request) { r.serve(&deadlineWriter{w, c.WriteTimeout}, req) })

@@ -25,7 +25,7 @@ func (a *API) serveChat(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) answerWriter { return newChatWriter(c) })
+	a.serveCompletion(w, r, q, func(c *completion) answerWriter { return newChatWriter(c) })
 }
 
 // readChat reads the body of POST /v1/chat/completions. Its errors name the wrong parameter.

@@ -20,7 +20,7 @@ func (a *API) serveMessages(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) answerWriter { return newMessageWriter(c) })
+	a.serveCompletion(w, r, q, func(c *completion) answerWriter { return newMessageWriter(c) })
 }
 
 // countTokens answers with an estimate of the tokens of a request, including the

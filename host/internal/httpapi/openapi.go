@@ -21,7 +21,7 @@ func (a *API) openAPIDocument() []byte {
 	text, err := jsonrpc.Marshal(map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{
-			"title": "Toolroom", "version": version(a.cfg.Version), "license": map[string]any{"name": "MIT", "identifier": "MIT"},
+			"title": "Toolroom", "version": shownVersion(a.cfg.Version), "license": map[string]any{"name": "MIT", "identifier": "MIT"},
 			"description": "Models that use the host's tools, for clients of OpenAI's and Anthropic's APIs; also tools, sessions, artifacts and approvals.",
 		},
 		"servers":  []any{map[string]any{"url": "/"}},
@@ -41,8 +41,8 @@ func (a *API) openAPIDocument() []byte {
 	return text
 }
 
-// version returns the version of the API's description, devel for "".
-func version(v string) string {
+// shownVersion returns the version of the API's description, devel for "".
+func shownVersion(v string) string {
 	if v == "" {
 		return "devel"
 	}

@@ -127,7 +127,7 @@ func readMembers(w http.ResponseWriter, r *http.Request, take map[string]func(va
 	}
 	for _, m := range found {
 		if take[m.Name] == nil {
-			return invalid(m.Name, "%.40s: unknown member; the body is %s", m.Name, bodyOf(slices.Sorted(maps.Keys(take))))
+			return invalid(m.Name, "%.40s: unknown member; the body is %s", m.Name, exampleBody(slices.Sorted(maps.Keys(take))))
 		}
 		if string(m.Value) == "null" {
 			continue
@@ -139,16 +139,16 @@ func readMembers(w http.ResponseWriter, r *http.Request, take map[string]func(va
 	return nil
 }
 
-// bodyOf returns an example of an object with these members. It changes names.
-func bodyOf(names []string) string {
+// exampleBody returns an example of an object with these members. It changes names.
+func exampleBody(names []string) string {
 	for i, name := range names {
 		names[i] = `"` + name + `": …`
 	}
 	return "{" + strings.Join(names, ", ") + "}"
 }
 
-// rates limits the rate of each client's requests with a token bucket.
-type rates struct {
+// rateLimiter limits the rate of each client's requests with a token bucket.
+type rateLimiter struct {
 	each, burst float64 // requests per second, and in a burst
 
 	mu      sync.Mutex
@@ -166,7 +166,7 @@ const maxClients = 4096
 
 // take counts a request of a client and returns 0. If the client exceeds its rate, it counts
 // nothing, and returns the time until the next request is permitted.
-func (r *rates) take(client string, now time.Time) time.Duration {
+func (r *rateLimiter) take(client string, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	b := r.clients[client]
@@ -187,7 +187,7 @@ func (r *rates) take(client string, now time.Time) time.Duration {
 }
 
 // dropIdle removes clients with full buckets, or all clients if there are none.
-func (r *rates) dropIdle(now time.Time) {
+func (r *rateLimiter) dropIdle(now time.Time) {
 	for client, b := range r.clients {
 		if b.left+r.each*now.Sub(b.at).Seconds() >= r.burst {
 			delete(r.clients, client)

@@ -36,7 +36,7 @@ func (a *API) serveResponses(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	a.complete(w, r, q, func(c *completion) answerWriter { return newResponseWriter(c) })
+	a.serveCompletion(w, r, q, func(c *completion) answerWriter { return newResponseWriter(c) })
 }
 
 // readResponse reads the body of POST /v1/responses, and the stored items that it refers to. Its
@@ -129,21 +129,21 @@ func checkResponse(v *tree.Value) error {
 
 // responseRule returns the types of the members of POST /v1/responses.
 func responseRule() valueRule {
-	return anObject(map[string]valueRule{
-		"input": aText().orRule(aList(anObject(map[string]valueRule{
-			"type": aText(), "role": aText(), "id": aText(), "call_id": aText(), "name": aText(), "namespace": aText(), "arguments": aText(),
-			"content": aText().orRule(aList(anObject(nil))), "output": aText().orRule(aList(anObject(nil))),
+	return objectRule(map[string]valueRule{
+		"input": textRule().orRule(listRule(objectRule(map[string]valueRule{
+			"type": textRule(), "role": textRule(), "id": textRule(), "call_id": textRule(), "name": textRule(), "namespace": textRule(), "arguments": textRule(),
+			"content": textRule().orRule(listRule(objectRule(nil))), "output": textRule().orRule(listRule(objectRule(nil))),
 		}))),
-		"model": aText(), "instructions": aText(), "stream": aFlag(), "store": aFlag(), "background": aFlag(), "parallel_tool_calls": aFlag(),
-		"previous_response_id": aText(), "max_output_tokens": aWhole(), "top_logprobs": aWhole(), "temperature": aNumber(), "top_p": aNumber(),
-		"tools": aList(anObject(map[string]valueRule{
-			"type": aText(), "name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag(),
-			"format": anObject(map[string]valueRule{"type": aText(), "syntax": aText(), "definition": aText()}), "tools": aList(anObject(nil)),
+		"model": textRule(), "instructions": textRule(), "stream": boolRule(), "store": boolRule(), "background": boolRule(), "parallel_tool_calls": boolRule(),
+		"previous_response_id": textRule(), "max_output_tokens": integerRule(), "top_logprobs": integerRule(), "temperature": numberRule(), "top_p": numberRule(),
+		"tools": listRule(objectRule(map[string]valueRule{
+			"type": textRule(), "name": textRule(), "description": textRule(), "parameters": objectRule(nil), "strict": boolRule(),
+			"format": objectRule(map[string]valueRule{"type": textRule(), "syntax": textRule(), "definition": textRule()}), "tools": listRule(objectRule(nil)),
 		})),
-		"tool_choice": aText().orRule(anObject(map[string]valueRule{"type": aText(), "name": aText(), "namespace": aText(), "mode": aText(), "tools": aList(anObject(nil))})),
-		"text":        anObject(map[string]valueRule{"format": anObject(map[string]valueRule{"type": aText(), "name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()}), "verbosity": aText()}),
-		"reasoning":   anObject(map[string]valueRule{"effort": aText(), "summary": aText()}), "include": aList(aText()), "metadata": anObject(nil),
-		"user": aText(), "safety_identifier": aText(), "truncation": aText(), "service_tier": aText(), "prompt_cache_key": aText(), "stream_options": anObject(nil),
+		"tool_choice": textRule().orRule(objectRule(map[string]valueRule{"type": textRule(), "name": textRule(), "namespace": textRule(), "mode": textRule(), "tools": listRule(objectRule(nil))})),
+		"text":        objectRule(map[string]valueRule{"format": objectRule(map[string]valueRule{"type": textRule(), "name": textRule(), "description": textRule(), "schema": objectRule(nil), "strict": boolRule()}), "verbosity": textRule()}),
+		"reasoning":   objectRule(map[string]valueRule{"effort": textRule(), "summary": textRule()}), "include": listRule(textRule()), "metadata": objectRule(nil),
+		"user": textRule(), "safety_identifier": textRule(), "truncation": textRule(), "service_tier": textRule(), "prompt_cache_key": textRule(), "stream_options": objectRule(nil),
 	})
 }
 

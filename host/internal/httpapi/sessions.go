@@ -130,7 +130,7 @@ func (a *API) addMessages(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	err = anObject(map[string]valueRule{"messages": messagesRule()}).check(v, "", "")
+	err = objectRule(map[string]valueRule{"messages": messagesRule()}).check(v, "", "")
 	if err == nil {
 		err = checkChatMessages(list)
 	}

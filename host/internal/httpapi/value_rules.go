@@ -18,38 +18,38 @@ type valueRule struct {
 	items   *valueRule           // of a list
 }
 
-// ofKind returns a rule for values of a JSON kind; words names it in errors.
-func ofKind(words string, kind tree.Kind) valueRule {
+// kindRule returns a rule for values of a JSON kind; words names it in errors.
+func kindRule(words string, kind tree.Kind) valueRule {
 	return valueRule{words: words, fits: func(v *tree.Value) bool { return v.Is(kind) }}
 }
 
-// aText returns a rule for strings.
-func aText() valueRule { return ofKind("a string", tree.String) }
+// textRule returns a rule for strings.
+func textRule() valueRule { return kindRule("a string", tree.String) }
 
-// aFlag returns a rule for true and false.
-func aFlag() valueRule { return ofKind("true or false", tree.Bool) }
+// boolRule returns a rule for true and false.
+func boolRule() valueRule { return kindRule("true or false", tree.Bool) }
 
-// aNumber returns a rule for numbers.
-func aNumber() valueRule { return ofKind("a number", tree.Number) }
+// numberRule returns a rule for numbers.
+func numberRule() valueRule { return kindRule("a number", tree.Number) }
 
-// aWhole returns a rule for whole numbers.
-func aWhole() valueRule {
+// integerRule returns a rule for whole numbers.
+func integerRule() valueRule {
 	return valueRule{words: "a whole number", fits: func(v *tree.Value) bool {
 		_, err := strconv.ParseInt(v.Text, 10, 64)
 		return v.Is(tree.Number) && err == nil
 	}}
 }
 
-// anObject returns a rule for objects whose members, if they are there, fit the rules.
-func anObject(members map[string]valueRule) valueRule {
-	w := ofKind("an object", tree.Object)
+// objectRule returns a rule for objects whose members, if they are there, fit the rules.
+func objectRule(members map[string]valueRule) valueRule {
+	w := kindRule("an object", tree.Object)
 	w.members = members
 	return w
 }
 
-// aList returns a rule for lists whose items fit of.
-func aList(of valueRule) valueRule {
-	w := ofKind("a list", tree.Array)
+// listRule returns a rule for lists whose items fit of.
+func listRule(of valueRule) valueRule {
+	w := kindRule("a list", tree.Array)
 	w.items = &of
 	return w
 }
@@ -104,55 +104,55 @@ func (w valueRule) check(v *tree.Value, at, param string) error {
 
 // chatRule describes the body of POST /v1/chat/completions.
 func chatRule() valueRule {
-	function := anObject(map[string]valueRule{"name": aText(), "description": aText(), "parameters": anObject(nil), "strict": aFlag()})
-	named := anObject(map[string]valueRule{"name": aText()})
-	return anObject(map[string]valueRule{
-		"messages": messagesRule(), "model": aText(), "stream": aFlag(), "parallel_tool_calls": aFlag(),
-		"stream_options":  anObject(map[string]valueRule{"include_usage": aFlag(), "include_obfuscation": aFlag()}),
-		"tools":           aList(anObject(map[string]valueRule{"type": aText(), "function": function})),
-		"functions":       aList(function),
-		"function_call":   aText().orRule(named),
-		"tool_choice":     aText().orRule(anObject(map[string]valueRule{"type": aText(), "function": named, "allowed_tools": anObject(map[string]valueRule{"mode": aText(), "tools": aList(anObject(map[string]valueRule{"type": aText(), "function": named}))})})),
-		"stop":            aText().orRule(aList(aText())),
-		"response_format": anObject(map[string]valueRule{"type": aText(), "json_schema": anObject(map[string]valueRule{"name": aText(), "description": aText(), "schema": anObject(nil), "strict": aFlag()})}),
-		"user":            aText(), "safety_identifier": aText(), "prompt_cache_key": aText(), "service_tier": aText(), "reasoning_effort": aText(), "verbosity": aText(),
-		"n": aWhole(), "seed": aWhole(), "top_logprobs": aWhole(), "logprobs": aFlag(), "store": aFlag(),
-		"temperature": aNumber(), "top_p": aNumber(), "frequency_penalty": aNumber(), "presence_penalty": aNumber(),
-		"max_tokens": aWhole(), "max_completion_tokens": aWhole(),
-		"modalities": aList(aText()), "logit_bias": anObject(nil), "metadata": anObject(nil), "prediction": anObject(nil),
+	function := objectRule(map[string]valueRule{"name": textRule(), "description": textRule(), "parameters": objectRule(nil), "strict": boolRule()})
+	named := objectRule(map[string]valueRule{"name": textRule()})
+	return objectRule(map[string]valueRule{
+		"messages": messagesRule(), "model": textRule(), "stream": boolRule(), "parallel_tool_calls": boolRule(),
+		"stream_options":  objectRule(map[string]valueRule{"include_usage": boolRule(), "include_obfuscation": boolRule()}),
+		"tools":           listRule(objectRule(map[string]valueRule{"type": textRule(), "function": function})),
+		"functions":       listRule(function),
+		"function_call":   textRule().orRule(named),
+		"tool_choice":     textRule().orRule(objectRule(map[string]valueRule{"type": textRule(), "function": named, "allowed_tools": objectRule(map[string]valueRule{"mode": textRule(), "tools": listRule(objectRule(map[string]valueRule{"type": textRule(), "function": named}))})})),
+		"stop":            textRule().orRule(listRule(textRule())),
+		"response_format": objectRule(map[string]valueRule{"type": textRule(), "json_schema": objectRule(map[string]valueRule{"name": textRule(), "description": textRule(), "schema": objectRule(nil), "strict": boolRule()})}),
+		"user":            textRule(), "safety_identifier": textRule(), "prompt_cache_key": textRule(), "service_tier": textRule(), "reasoning_effort": textRule(), "verbosity": textRule(),
+		"n": integerRule(), "seed": integerRule(), "top_logprobs": integerRule(), "logprobs": boolRule(), "store": boolRule(),
+		"temperature": numberRule(), "top_p": numberRule(), "frequency_penalty": numberRule(), "presence_penalty": numberRule(),
+		"max_tokens": integerRule(), "max_completion_tokens": integerRule(),
+		"modalities": listRule(textRule()), "logit_bias": objectRule(nil), "metadata": objectRule(nil), "prediction": objectRule(nil),
 	})
 }
 
 // messagesRule describes messages in OpenAI's format.
 func messagesRule() valueRule {
-	part := anObject(map[string]valueRule{"type": aText(), "text": aText(), "refusal": aText(), "image_url": anObject(map[string]valueRule{"url": aText(), "detail": aText()})})
-	called := anObject(map[string]valueRule{"name": aText(), "arguments": aText().orRule(anObject(nil))})
-	return aList(anObject(map[string]valueRule{
-		"role": aText(), "name": aText(), "content": aText().orRule(aList(part)), "refusal": aText(), "reasoning_content": aText(), "reasoning": aText(),
-		"tool_call_id": aText(), "tool_calls": aList(anObject(map[string]valueRule{"id": aText(), "type": aText(), "function": called})), "function_call": called,
+	part := objectRule(map[string]valueRule{"type": textRule(), "text": textRule(), "refusal": textRule(), "image_url": objectRule(map[string]valueRule{"url": textRule(), "detail": textRule()})})
+	called := objectRule(map[string]valueRule{"name": textRule(), "arguments": textRule().orRule(objectRule(nil))})
+	return listRule(objectRule(map[string]valueRule{
+		"role": textRule(), "name": textRule(), "content": textRule().orRule(listRule(part)), "refusal": textRule(), "reasoning_content": textRule(), "reasoning": textRule(),
+		"tool_call_id": textRule(), "tool_calls": listRule(objectRule(map[string]valueRule{"id": textRule(), "type": textRule(), "function": called})), "function_call": called,
 	}))
 }
 
 // messageRule describes the body of POST /v1/messages.
 func messageRule() valueRule {
-	source := anObject(map[string]valueRule{"type": aText(), "media_type": aText(), "data": aText(), "url": aText()})
-	cached := anObject(map[string]valueRule{"type": aText(), "ttl": aText()})
-	inner := map[string]valueRule{"type": aText(), "text": aText(), "source": source, "cache_control": cached}
+	source := objectRule(map[string]valueRule{"type": textRule(), "media_type": textRule(), "data": textRule(), "url": textRule()})
+	cached := objectRule(map[string]valueRule{"type": textRule(), "ttl": textRule()})
+	inner := map[string]valueRule{"type": textRule(), "text": textRule(), "source": source, "cache_control": cached}
 	block := map[string]valueRule{
-		"id": aText(), "name": aText(), "input": anObject(nil), "tool_use_id": aText(), "is_error": aFlag(), "content": aText().orRule(aList(anObject(inner))),
-		"thinking": aText(), "signature": aText(), "data": aText(),
+		"id": textRule(), "name": textRule(), "input": objectRule(nil), "tool_use_id": textRule(), "is_error": boolRule(), "content": textRule().orRule(listRule(objectRule(inner))),
+		"thinking": textRule(), "signature": textRule(), "data": textRule(),
 	}
 	for name, w := range inner {
 		block[name] = w
 	}
-	return anObject(map[string]valueRule{
-		"messages": aList(anObject(map[string]valueRule{"role": aText(), "content": aText().orRule(aList(anObject(block)))})),
-		"system":   aText().orRule(aList(anObject(inner))), "model": aText(), "stream": aFlag(), "stop_sequences": aList(aText()),
-		"max_tokens": aWhole(), "temperature": aNumber(), "top_p": aNumber(), "top_k": aWhole(),
-		"tools":       aList(anObject(map[string]valueRule{"type": aText(), "name": aText(), "description": aText(), "input_schema": anObject(nil), "strict": aFlag(), "cache_control": cached})),
-		"tool_choice": anObject(map[string]valueRule{"type": aText(), "name": aText(), "disable_parallel_tool_use": aFlag()}),
-		"metadata":    anObject(map[string]valueRule{"user_id": aText()}), "thinking": anObject(map[string]valueRule{"type": aText(), "budget_tokens": aWhole()}),
-		"service_tier": aText(), "mcp_servers": aList(anObject(nil)), "container": aText().orRule(anObject(nil)), "context_management": anObject(nil), "output_config": anObject(map[string]valueRule{"effort": aText(), "format": anObject(nil)}),
+	return objectRule(map[string]valueRule{
+		"messages": listRule(objectRule(map[string]valueRule{"role": textRule(), "content": textRule().orRule(listRule(objectRule(block)))})),
+		"system":   textRule().orRule(listRule(objectRule(inner))), "model": textRule(), "stream": boolRule(), "stop_sequences": listRule(textRule()),
+		"max_tokens": integerRule(), "temperature": numberRule(), "top_p": numberRule(), "top_k": integerRule(),
+		"tools":       listRule(objectRule(map[string]valueRule{"type": textRule(), "name": textRule(), "description": textRule(), "input_schema": objectRule(nil), "strict": boolRule(), "cache_control": cached})),
+		"tool_choice": objectRule(map[string]valueRule{"type": textRule(), "name": textRule(), "disable_parallel_tool_use": boolRule()}),
+		"metadata":    objectRule(map[string]valueRule{"user_id": textRule()}), "thinking": objectRule(map[string]valueRule{"type": textRule(), "budget_tokens": integerRule()}),
+		"service_tier": textRule(), "mcp_servers": listRule(objectRule(nil)), "container": textRule().orRule(objectRule(nil)), "context_management": objectRule(nil), "output_config": objectRule(map[string]valueRule{"effort": textRule(), "format": objectRule(nil)}),
 	})
 }
 

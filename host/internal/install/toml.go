@@ -79,9 +79,9 @@ func scanTOML(line, quote string, depth int) (string, int) {
 	return quote, depth
 }
 
-// tomlKey matches a key in a table header, bare (1) or quoted (2, 3), with the dot or the
+// tomlKeyPattern matches a key in a table header, bare (1) or quoted (2, 3), with the dot or the
 // closing brackets after it (4).
-var tomlKey = lazyregexp.New(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
+var tomlKeyPattern = lazyregexp.New(`^\s*(?:([A-Za-z0-9_-]+)|"((?:[^"\\]|\\.)*)"|'([^']*)')\s*(\.|\]\]?\s*(?:#.*)?$)`)
 
 // tomlTableKeys returns the keys of the table header on the line, nil if it is none.
 func tomlTableKeys(line string) (keys []string) {
@@ -92,7 +92,7 @@ func tomlTableKeys(line string) (keys []string) {
 	}
 	rest = strings.TrimPrefix(rest, "[")
 	for {
-		m := tomlKey().FindStringSubmatch(rest)
+		m := tomlKeyPattern().FindStringSubmatch(rest)
 		if m == nil {
 			return nil
 		}
@@ -132,12 +132,12 @@ func setTOML(text []byte, member, name string, entry []field) ([]byte, error) {
 	return splice(text, start, end, block), nil
 }
 
-// bareKey matches the keys that TOML and YAML need no quotes for.
-var bareKey = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
+// bareKeyPattern matches the keys that TOML and YAML need no quotes for.
+var bareKeyPattern = lazyregexp.New(`^[A-Za-z0-9_-]+$`)
 
 // tomlKeyText returns the key as TOML, quoted if necessary.
 func tomlKeyText(name string) string {
-	if bareKey().MatchString(name) {
+	if bareKeyPattern().MatchString(name) {
 		return name
 	}
 	return jsonString(name)

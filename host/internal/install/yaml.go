@@ -72,14 +72,14 @@ func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 	return p, nil
 }
 
-// yamlBreak matches a line break.
-var yamlBreak = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
+// yamlBreakPattern matches a line break.
+var yamlBreakPattern = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
 
 // yamlLines splits a text into lines with their ends, as the parser counts them: by
 // the line breaks of YAML 1.1 (section 5.4).
 func yamlLines(text []byte) (lines [][]byte) {
 	at := 0
-	for _, found := range yamlBreak().FindAllIndex(text, -1) {
+	for _, found := range yamlBreakPattern().FindAllIndex(text, -1) {
 		lines = append(lines, text[at:found[1]])
 		at = found[1]
 	}
@@ -149,7 +149,7 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 // read as a number, a truth value or null.
 func yamlKeyText(name string) string {
 	var value any
-	if bareKey().MatchString(name) && yaml.Unmarshal([]byte(name), &value) == nil {
+	if bareKeyPattern().MatchString(name) && yaml.Unmarshal([]byte(name), &value) == nil {
 		if _, isText := value.(string); isText {
 			return name
 		}

@@ -85,8 +85,8 @@ func (l *Losses) add(loss Loss) {
 // AddUnread adds a loss for each value in v that the decoder has not read, and for each
 // string in which half of a surrogate pair was replaced.
 func (l *Losses) AddUnread(v *tree.Value) {
-	v.EachUnread("", func(pointer string, torn bool) {
-		if torn {
+	v.EachUnread("", func(pointer string, loneSurrogate bool) {
+		if loneSurrogate {
 			l.add(Loss{Kind: Changed, Path: pointer, Why: "half of a surrogate pair became U+FFFD", Replacement: json.RawMessage(`null`)})
 			return
 		}

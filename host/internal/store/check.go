@@ -15,8 +15,8 @@ import (
 
 // New returns a store that checks names and sizes before it calls the backend's keys,
 // log and blobs. Store.Close calls close.
-func New(keys Keys, log Log, blobs Blobs, close func() error) *Store {
-	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: close}
+func New(keys Keys, log Log, blobs Blobs, closeBackend func() error) *Store {
+	return &Store{Keys: checkedKeys{keys}, Log: checkedLog{log}, Blobs: checkedBlobs{blobs}, close: closeBackend}
 }
 
 // checkedKeys checks names and sizes before it calls next.
@@ -97,14 +97,14 @@ func (c checkedLog) Read(ctx context.Context, log string, after Cursor, limit in
 }
 
 // Trim implements Log: it checks its arguments and calls next.
-func (c checkedLog) Trim(ctx context.Context, log string, keep Keep) (int, error) {
+func (c checkedLog) Trim(ctx context.Context, log string, keep Retention) (int, error) {
 	name, all := ParseTrimName(log)
 	if name != "" || !all {
 		if err := checkName("log", name); err != nil {
 			return 0, err
 		}
 	}
-	if keep == (Keep{}) {
+	if keep == (Retention{}) {
 		return 0, nil
 	}
 	return c.next.Trim(ctx, log, keep)
@@ -163,7 +163,7 @@ func (c checkedBlobs) Delete(ctx context.Context, id string) error {
 }
 
 // Trim implements Blobs.
-func (c checkedBlobs) Trim(ctx context.Context, keep Keep) (int, error) {
+func (c checkedBlobs) Trim(ctx context.Context, keep Retention) (int, error) {
 	return c.next.Trim(ctx, keep)
 }
 
@@ -239,7 +239,7 @@ func (q Quota) ExceededError() error {
 // Exceeded returns a function that is called with the size and the time (Unix
 // milliseconds) of each record, youngest first. When it first returns true, that record
 // and all older ones are outside the bounds and must be removed.
-func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
+func (k Retention) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 	since, total := now.Add(-k.Age).UnixMilli(), int64(0)
 	return func(bytes int, milli int64) bool {
 		total += int64(bytes)
@@ -249,7 +249,7 @@ func (k Keep) Exceeded(now time.Time) func(bytes int, milli int64) bool {
 
 // BlobsToRemove returns the blobs that Trim must remove, the youngest first. It sorts
 // all.
-func (k Keep) BlobsToRemove(all []Blob, now time.Time) []Blob {
+func (k Retention) BlobsToRemove(all []Blob, now time.Time) []Blob {
 	slices.SortFunc(all, func(a, b Blob) int {
 		return cmp.Or(b.Created.Compare(a.Created), strings.Compare(a.ID, b.ID))
 	})

@@ -132,15 +132,15 @@ type Log interface {
 	// Trim removes the oldest records, so that the others are within keep, and returns how
 	// many it removed. A name that ends in "/*" means all logs below it together, and "*"
 	// all logs.
-	Trim(ctx context.Context, log string, keep Keep) (removed int, err error)
+	Trim(ctx context.Context, log string, keep Retention) (removed int, err error)
 
 	// Drop removes all records of one log.
 	Drop(ctx context.Context, log string) error
 }
 
-// Keep holds the bounds of what Trim leaves. The rest is within both bounds; a cluster
+// Retention holds the bounds of what Trim leaves. The rest is within both bounds; a cluster
 // removes whole batches, so it may leave less.
-type Keep struct {
+type Retention struct {
 	Age   time.Duration // 0: of any age
 	Bytes int64         // bytes of data; 0: any number
 }
@@ -173,7 +173,7 @@ type Blobs interface {
 
 	// Trim removes the oldest blobs, so that the others are within keep, and the incomplete
 	// contents of killed writers. It returns how many blobs it removed.
-	Trim(ctx context.Context, keep Keep) (removed int, err error)
+	Trim(ctx context.Context, keep Retention) (removed int, err error)
 }
 
 // Quota bounds blobs. Zero fields mean the defaults.

@@ -20,11 +20,11 @@ import (
 // errNotSent is wrapped by the errors of requests of which nothing was sent.
 var errNotSent = errors.New("not sent")
 
-// notSent marks an error as errNotSent and keeps its text.
-type notSent struct{ error }
+// notSentError marks an error as errNotSent and keeps its text.
+type notSentError struct{ error }
 
 // Unwrap returns errNotSent and the wrapped error.
-func (u notSent) Unwrap() []error { return []error{errNotSent, u.error} }
+func (u notSentError) Unwrap() []error { return []error{errNotSent, u.error} }
 
 // A conn is one run of a server, as the calls see it.
 type conn struct {
@@ -78,7 +78,7 @@ type pending struct {
 	wake    chan struct{} // capacity 1: notes is not empty
 
 	// Guarded by the conn's mu.
-	notes         []note
+	notifications []notification
 	size          int                // bytes in notes
 	questions     int                // number of open questions to its client
 	questionsCtx  context.Context    // context of the questions
@@ -86,8 +86,8 @@ type pending struct {
 	openQuestions sync.WaitGroup     // waits for the questions
 }
 
-// note is a notification that belongs to a request.
-type note struct {
+// notification is a notification that belongs to a request.
+type notification struct {
 	method string
 	params json.RawMessage
 }
@@ -102,8 +102,8 @@ type answer struct {
 // Bounds of the stored notifications for a caller that is slower than its server.
 // Others are dropped.
 const (
-	maxNotes     = 1024
-	maxNoteBytes = 8 << 20
+	maxNotifications     = 1024
+	maxNotificationBytes = 8 << 20
 )
 
 // newConn returns a conn over a wire that has not been used, and handles its messages in a
@@ -224,7 +224,7 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return 0, notSent{c.err}
+		return 0, notSentError{c.err}
 	}
 	c.pending[id] = p
 	if p.request != nil {
@@ -272,7 +272,7 @@ func (c *conn) sendRequest(ctx context.Context, line []byte) error {
 	}
 	select {
 	case <-c.dead:
-		return notSent{c.failure()}
+		return notSentError{c.failure()}
 	case <-ctx.Done():
 		return err
 	}
@@ -294,9 +294,9 @@ func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pending) answer {
 	for {
 		select {
 		case <-p.wake:
-			c.deliverNotes(p)
+			c.deliverNotifications(p)
 		case a := <-p.answer:
-			c.deliverNotes(p)
+			c.deliverNotifications(p)
 			return a
 		case <-c.dead:
 			return c.lastAnswer(ctx, p)
@@ -316,7 +316,7 @@ func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 	if errors.As(reason, new(*connectionEndError)) {
 		select {
 		case a := <-p.answer:
-			c.deliverNotes(p)
+			c.deliverNotifications(p)
 			return a
 		case <-c.ended:
 		case <-ctx.Done():
@@ -325,21 +325,21 @@ func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 	}
 	select {
 	case a := <-p.answer:
-		c.deliverNotes(p)
+		c.deliverNotifications(p)
 		return a
 	default:
 		return answer{err: reason}
 	}
 }
 
-// deliverNotes passes the stored notifications of a request to the caller, in their order.
-func (c *conn) deliverNotes(p *pending) {
+// deliverNotifications passes the stored notifications of a request to the caller, in their order.
+func (c *conn) deliverNotifications(p *pending) {
 	if p.wake == nil {
 		return
 	}
 	c.mu.Lock()
-	notes := p.notes
-	p.notes, p.size = nil, 0
+	notes := p.notifications
+	p.notifications, p.size = nil, 0
 	c.mu.Unlock()
 	for _, n := range notes {
 		p.request.notify(n.method, n.params)

@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// errorForms matches the lines of standard error that say why a program failed.
-type errorForms struct {
+// errorPatterns matches the lines of standard error that say why a program failed.
+type errorPatterns struct {
 	named *regexp.Regexp // "TypeError: …", "panic: …", "error: …"
 	npm   *regexp.Regexp // npm's own lines, without their prefix in the submatch
 	minor *regexp.Regexp // those of npm's lines that only describe another one
 }
 
 // knownErrors compiles the expressions when a server fails for the first time.
-var knownErrors = sync.OnceValue(func() errorForms {
-	return errorForms{
+var knownErrors = sync.OnceValue(func() errorPatterns {
+	return errorPatterns{
 		named: regexp.MustCompile(`(?i)^(\S+\s+){0,3}\[?([\w.]*(error|exception)|panic|fatal)\]?( \[?[\w-]+\]?){0,3}:\s*\S`),
 		npm:   regexp.MustCompile(`^npm (?:error|ERR!)(?:\s+(?:\d{3}|E[A-Z0-9]+|enoent))?\s+(\S.*)$`),
 		minor: regexp.MustCompile(`^(code|syscall|path|errno|dest|type|cwd|command|signal|node|npm|A complete log|Note that|Note)\b`),

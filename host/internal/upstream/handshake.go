@@ -214,9 +214,9 @@ func (c *conn) handleNotification(m jsonrpc.Message) {
 		c.lists = nil
 		c.changes++
 		c.mu.Unlock()
-		c.notifyUser(m)
+		c.passNotification(m)
 	case "notifications/resources/updated", "notifications/elicitation/complete":
-		c.notifyUser(m)
+		c.passNotification(m)
 	}
 }
 
@@ -233,8 +233,8 @@ func (c *conn) refreshLists() {
 	}
 }
 
-// notifyUser passes a notification to Config.onNotification; see OnNotification.
-func (c *conn) notifyUser(m jsonrpc.Message) {
+// passNotification passes a notification to Config.onNotification; see OnNotification.
+func (c *conn) passNotification(m jsonrpc.Message) {
 	if c.cfg.onNotification != nil {
 		c.cfg.onNotification(m.Method, m.Params, c.owners.First())
 	}

@@ -122,8 +122,8 @@ func TestTheGoroutinesOfASharedProcessAreWaitedFor(t *testing.T) {
 		process.out = &stdio{writer: newWriter(&slowPipe{}, time.Hour)}
 		process.out.writer.close()
 		process.idle = time.Hour
-		u := &sharedUser{number: 1}
-		process.users[1], process.pending[1] = u, sharedRequest{user: u}
+		u := &attachedHost{number: 1}
+		process.hosts[1], process.pending[1] = u, sharedRequest{host: u}
 		process.leave(u) // an unanswered request is left, so checkAlive runs
 		p.Close()
 		stacks := make([]byte, 1<<20)

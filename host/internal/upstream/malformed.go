@@ -14,18 +14,18 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// messageForms matches the beginnings and ends of messages as SDKs write them. For a
+// messagePatterns matches the beginnings and ends of messages as SDKs write them. For a
 // malformed message they show which request it answers.
-type messageForms struct{ begins, calls, ends *regexp.Regexp }
+type messagePatterns struct{ begins, calls, ends *regexp.Regexp }
 
 // compiledForms compiles the expressions at their first use, which is rare, so that a
 // start does not pay for it.
-var compiledForms = sync.OnceValue(func() messageForms {
+var compiledForms = sync.OnceValue(func() messagePatterns {
 	const (
 		version = `(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?`
 		id      = `"id"\s*:\s*"?([0-9]{1,20})"?\s*`
 	)
-	return messageForms{
+	return messagePatterns{
 		begins: regexp.MustCompile(`^\s*\{\s*` + version + id + `,\s*` + version + `"(?:result|error)"\s*:`),
 		calls:  regexp.MustCompile(`^\s*\{\s*` + version + `(?:"id"\s*:\s*(?:"[^"\\]{0,100}"|-?[0-9]{1,20})\s*,\s*)?` + version + `"method"\s*:`),
 		ends:   regexp.MustCompile(`,\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*` + id + `\}\s*$`),

@@ -192,7 +192,7 @@ func (c *conn) forwardProgress(params json.RawMessage) {
 		}
 		c.mu.Lock()
 		if p := c.pending[id]; p != nil && p.token != nil {
-			c.storeNote(p, "notifications/progress", slices.Concat(params[:m.Start], p.token, params[m.End:]))
+			c.storeNotification(p, "notifications/progress", slices.Concat(params[:m.Start], p.token, params[m.End:]))
 		}
 		c.mu.Unlock()
 		return

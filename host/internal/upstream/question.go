@@ -227,10 +227,10 @@ func (c *conn) forwardLog(m jsonrpc.Message) {
 	p, _ := c.onlyRequest(func(r *request) bool { return r.notify != nil })
 	mixed := c.owners.AreSeveral()
 	if p != nil && !mixed {
-		c.storeNote(p, m.Method, m.Params)
+		c.storeNotification(p, m.Method, m.Params)
 	}
 	c.mu.Unlock()
 	if p == nil && !mixed {
-		c.notifyUser(m)
+		c.passNotification(m)
 	}
 }

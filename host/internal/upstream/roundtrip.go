@@ -97,12 +97,12 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 	return answer{}, a.err
 }
 
-// storeNote stores a notification for the caller of p. The caller holds c.mu.
-func (c *conn) storeNote(p *pending, method string, params json.RawMessage) {
-	if p.wake == nil || len(p.notes) >= maxNotes || p.size+len(params) > maxNoteBytes && len(p.notes) > 0 {
+// storeNotification stores a notification for the caller of p. The caller holds c.mu.
+func (c *conn) storeNotification(p *pending, method string, params json.RawMessage) {
+	if p.wake == nil || len(p.notifications) >= maxNotifications || p.size+len(params) > maxNotificationBytes && len(p.notifications) > 0 {
 		return // the caller is slow; the next notification contains more
 	}
-	p.notes = append(p.notes, note{method, params})
+	p.notifications = append(p.notifications, notification{method, params})
 	p.size += len(params)
 	select {
 	case p.wake <- struct{}{}:

@@ -17,34 +17,34 @@ import (
 // no room.
 func TestCancelledRequestsOfHostsAboveTheBound(t *testing.T) {
 	process := newSharedProcess("", Config{}, &sync.WaitGroup{})
-	a, b := &sharedUser{number: 1}, &sharedUser{number: 2}
-	process.users[1], process.users[2] = a, b
-	cancel := func(id uint64, u *sharedUser) {
+	a, b := &attachedHost{number: 1}, &attachedHost{number: 2}
+	process.hosts[1], process.hosts[2] = a, b
+	cancel := func(id uint64, u *attachedHost) {
 		process.pending[id] = sharedRequest{u, true}
 		process.recordCancelled(id)
 	}
 	for id := range uint64(maxCancelled) {
 		cancel(id, a)
 	}
-	require.Equal(t, map[uint64]*sharedUser{1: a}, process.busyUsers())
+	require.Equal(t, map[uint64]*attachedHost{1: a}, process.busyHosts())
 	cancel(maxCancelled, b)
-	require.Equal(t, map[uint64]*sharedUser{0: nil, 1: a}, process.busyUsers())
+	require.Equal(t, map[uint64]*attachedHost{0: nil, 1: a}, process.busyHosts())
 	clear(process.cancelled)
-	require.Equal(t, map[uint64]*sharedUser{0: nil}, process.busyUsers())
+	require.Equal(t, map[uint64]*attachedHost{0: nil}, process.busyHosts())
 
 	process.forgotten = time.Now().Add(-cancelledTime - time.Second)
-	require.Empty(t, process.busyUsers())
+	require.Empty(t, process.busyHosts())
 	for id := range uint64(maxCancelled) {
 		process.cancelled[id] = cancelledRequest{1, time.Now().Add(-cancelledTime - time.Second)}
 	}
 	cancel(maxCancelled, b)
-	require.Equal(t, map[uint64]*sharedUser{2: b}, process.busyUsers())
+	require.Equal(t, map[uint64]*attachedHost{2: b}, process.busyHosts())
 }
 
 // The completion of the newest elicitations is never lost to ones that were not completed.
 func TestElicitationsOfHostsAboveTheBound(t *testing.T) {
 	process := newSharedProcess("", Config{}, &sync.WaitGroup{})
-	u := &sharedUser{number: 1}
+	u := &attachedHost{number: 1}
 	for i := range maxElicited + 10 {
 		id := fmt.Sprint(i)
 		process.recordElicitation(u, fmt.Appendf(nil, `{"elicitationId":%q}`, id))
@@ -59,8 +59,8 @@ func TestNothingIsSentToHostsAfterTheEnd(t *testing.T) {
 	var work sync.WaitGroup
 	process := newSharedProcess("", Config{}, &work)
 	ours, theirs := net.Pipe()
-	u := &sharedUser{number: 1, conn: ours, out: newWriter(ours, time.Minute)}
-	process.users[1] = u
+	u := &attachedHost{number: 1, conn: ours, out: newWriter(ours, time.Minute)}
+	process.hosts[1] = u
 	process.fail(errIdle)
 	process.notifyEnd()
 	process.notifyRefusal("example.com")

@@ -22,7 +22,7 @@ func nextOwnID(id uint64) uint64 { return id%(1<<blockBits-1) + 1 }
 // only after all others, so that a late answer to its former host finds no request.
 type idBlocks struct {
 	last   uint64
-	owners map[uint64]*sharedUser
+	owners map[uint64]*attachedHost
 }
 
 // errNoBlocks is returned by grant.
@@ -30,12 +30,12 @@ var errNoBlocks = errors.New("too many hosts use the server")
 
 // grant assigns the next free block to a host, in turn. It returns errNoBlocks if none is
 // free.
-func (b *idBlocks) grant(u *sharedUser) (block uint64, err error) {
+func (b *idBlocks) grant(u *attachedHost) (block uint64, err error) {
 	for range maxBlock {
 		b.last = b.last%(maxBlock-1) + 1
 		if b.owners[b.last] == nil {
 			if b.owners == nil {
-				b.owners = map[uint64]*sharedUser{}
+				b.owners = map[uint64]*attachedHost{}
 			}
 			b.owners[b.last] = u
 			u.blocks = append(u.blocks, b.last)
@@ -46,7 +46,7 @@ func (b *idBlocks) grant(u *sharedUser) (block uint64, err error) {
 }
 
 // owner returns the host that uses an id; nil if none does.
-func (b *idBlocks) owner(id uint64) *sharedUser { return b.owners[id>>blockBits] }
+func (b *idBlocks) owner(id uint64) *attachedHost { return b.owners[id>>blockBits] }
 
 // keptBlocks is the number of the last blocks of a host that stay its own: two may still be
 // unused, and a request can be sent long after it got its id.
@@ -54,7 +54,7 @@ const keptBlocks = 8
 
 // release frees the blocks of a host for which busy returns false, except the last
 // keptBlocks. With all, it frees these, too.
-func (b *idBlocks) release(u *sharedUser, all bool, busy func(block uint64) bool) {
+func (b *idBlocks) release(u *attachedHost, all bool, busy func(block uint64) bool) {
 	kept := u.blocks[:0]
 	for i, block := range slices.Clone(u.blocks) {
 		if !all && (i >= len(u.blocks)-keptBlocks || busy(block)) {

@@ -10,7 +10,7 @@ import (
 
 func TestOwnIDsBelongToNoHost(t *testing.T) {
 	var blocks idBlocks
-	u := &sharedUser{}
+	u := &attachedHost{}
 	for range 3 {
 		_, err := blocks.grant(u)
 		require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestBlocksAreReusedLate(t *testing.T) {
 	var blocks idBlocks
 	seen := map[uint64]bool{}
 	for range maxBlock - 1 {
-		u := &sharedUser{}
+		u := &attachedHost{}
 		block, err := blocks.grant(u)
 		require.NoError(t, err)
 		require.False(t, seen[block])
@@ -36,7 +36,7 @@ func TestBlocksAreReusedLate(t *testing.T) {
 		require.Less(t, (block+1)<<blockBits-1, uint64(1<<31))
 		blocks.release(u, true, nil)
 	}
-	block, err := blocks.grant(&sharedUser{})
+	block, err := blocks.grant(&attachedHost{})
 	require.NoError(t, err)
 	require.True(t, seen[block])
 }

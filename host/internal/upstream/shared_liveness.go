@@ -25,7 +25,7 @@ func (process *sharedProcess) checkAlive() {
 	}
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.heard == before && len(process.users) == 0 {
+	if process.heard == before && len(process.hosts) == 0 {
 		process.failLocked(errIdle)
 	}
 }

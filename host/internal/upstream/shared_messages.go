@@ -13,7 +13,7 @@ import (
 
 // takeFromHost handles a line of a host. It returns false if the host must be
 // disconnected.
-func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
+func (process *sharedProcess) takeFromHost(u *attachedHost, line []byte) bool {
 	m, err := jsonrpc.Split(line)
 	if err != nil {
 		return false
@@ -30,7 +30,7 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 		process.handleHostNotification(u, line, m)
 	case jsonrpc.Response:
 		key, err := jsonrpc.Key(m.ID)
-		if err == nil && process.questions[key].user == u {
+		if err == nil && process.questions[key].host == u {
 			delete(process.questions, key)
 			process.sendToServerAnyway(line)
 		}
@@ -40,7 +40,7 @@ func (process *sharedProcess) takeFromHost(u *sharedUser, line []byte) bool {
 
 // handleHostRequest handles a request of a host: it answers it itself or forwards it. It
 // returns false if the host must be disconnected. The caller holds process.mu.
-func (process *sharedProcess) handleHostRequest(u *sharedUser, line []byte, m jsonrpc.Message) bool {
+func (process *sharedProcess) handleHostRequest(u *attachedHost, line []byte, m jsonrpc.Message) bool {
 	id, err := strconv.ParseUint(string(m.ID), 10, 64)
 	if owner := process.ids.owner(id); err != nil || owner != nil && owner != u {
 		return false
@@ -110,7 +110,7 @@ func isOfClient(method string) bool {
 // subscribe records a host's resources/subscribe or unsubscribe. It returns true if the
 // server need not get it, because another host is still subscribed. The caller holds
 // process.mu.
-func (process *sharedProcess) subscribe(u *sharedUser, m jsonrpc.Message) (answered bool) {
+func (process *sharedProcess) subscribe(u *attachedHost, m jsonrpc.Message) (answered bool) {
 	var uri string
 	if json.Unmarshal(jsonrpc.MemberOf(m.Params, "uri"), &uri) != nil {
 		return false
@@ -134,7 +134,7 @@ var logLevels = []string{"debug", "info", "notice", "warning", "error", "critica
 // The caller holds process.mu.
 func (process *sharedProcess) lowestLevel() string {
 	lowest := len(logLevels)
-	for _, u := range process.users {
+	for _, u := range process.hosts {
 		if i := slices.Index(logLevels, u.level); i >= 0 {
 			lowest = min(lowest, i)
 		}
@@ -147,7 +147,7 @@ func (process *sharedProcess) lowestLevel() string {
 
 // handleHostNotification handles a notification of a host: it forwards it, or applies it
 // to the process as a whole. The caller holds process.mu.
-func (process *sharedProcess) handleHostNotification(u *sharedUser, line []byte, m jsonrpc.Message) {
+func (process *sharedProcess) handleHostNotification(u *attachedHost, line []byte, m jsonrpc.Message) {
 	switch m.Method {
 	case "notifications/initialized":
 		if u == process.opening && !process.opened {
@@ -172,7 +172,7 @@ func (process *sharedProcess) handleHostNotification(u *sharedUser, line []byte,
 
 // grantIDs handles methodIDs: it sends the host another block of ids. The caller holds
 // process.mu.
-func (process *sharedProcess) grantIDs(u *sharedUser) {
+func (process *sharedProcess) grantIDs(u *attachedHost) {
 	used := map[uint64]bool{}
 	for id := range process.pending {
 		used[id>>blockBits] = true
@@ -188,7 +188,7 @@ func (process *sharedProcess) grantIDs(u *sharedUser) {
 
 // handleRoots handles methodRoots: it records the host's roots and answers whether the
 // host must move to another process. The caller holds process.mu.
-func (process *sharedProcess) handleRoots(u *sharedUser, params json.RawMessage) {
+func (process *sharedProcess) handleRoots(u *attachedHost, params json.RawMessage) {
 	var p struct {
 		Roots []string `json:"roots"`
 	}
@@ -197,7 +197,7 @@ func (process *sharedProcess) handleRoots(u *sharedUser, params json.RawMessage)
 	}
 	u.roots = p.Roots
 	move := process.rooted && !slices.Equal(process.roots, u.roots)
-	if len(process.users) == 1 {
+	if len(process.hosts) == 1 {
 		move, process.roots = false, u.roots
 		if process.initResult != nil {
 			process.sendToServer(jsonrpc.AppendNotification(nil, "notifications/roots/list_changed", nil))
@@ -224,14 +224,14 @@ func (process *sharedProcess) handleNotification(line []byte, m jsonrpc.Message)
 		}
 	case "notifications/cancelled": // of a question
 		if key, err := jsonrpc.Key(jsonrpc.MemberOf(m.Params, "requestId")); err == nil {
-			process.sendTo(process.questions[key].user, line)
+			process.sendTo(process.questions[key].host, line)
 			delete(process.questions, key)
 		}
 	case "notifications/tools/list_changed", "notifications/resources/list_changed", "notifications/prompts/list_changed":
 		if m.Method == "notifications/tools/list_changed" {
 			process.tools, process.listID = nil, 0
 		}
-		for _, u := range process.users {
+		for _, u := range process.hosts {
 			u.send(bytes.Clone(line))
 		}
 	case "notifications/resources/updated":
@@ -248,14 +248,14 @@ func (process *sharedProcess) handleNotification(line []byte, m jsonrpc.Message)
 			delete(process.elicited, id)
 		}
 	default: // such as log messages, which do not say to which request they belong
-		if len(process.users) == 1 {
-			process.sendTo(process.busyUser(), line)
+		if len(process.hosts) == 1 {
+			process.sendTo(process.busyHost(), line)
 		}
 	}
 }
 
 // sendTo sends a line to a host, unless it is nil.
-func (process *sharedProcess) sendTo(u *sharedUser, line []byte) {
+func (process *sharedProcess) sendTo(u *attachedHost, line []byte) {
 	if u != nil {
 		u.send(line)
 	}
@@ -278,7 +278,7 @@ const maxElicited = 1024
 // recordElicitation records which host is asked by a URL elicitation, so that its
 // completion reaches that host. It forgets another one if there are maxElicited: most
 // servers do not say that one is complete. The caller holds process.mu.
-func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMessage) {
+func (process *sharedProcess) recordElicitation(u *attachedHost, params json.RawMessage) {
 	var id string
 	if json.Unmarshal(jsonrpc.MemberOf(params, "elicitationId"), &id) != nil || id == "" {
 		return
@@ -294,7 +294,7 @@ func (process *sharedProcess) recordElicitation(u *sharedUser, params json.RawMe
 
 // recordElicitations does the same as recordElicitation for all elicitations of an error
 // that requires them. The caller holds process.mu.
-func (process *sharedProcess) recordElicitations(u *sharedUser, fault json.RawMessage) {
+func (process *sharedProcess) recordElicitations(u *attachedHost, fault json.RawMessage) {
 	if !bytes.Contains(fault, []byte("elicitationId")) {
 		return
 	}

@@ -30,9 +30,9 @@ type sharedProcess struct {
 	mu          sync.Mutex
 	err         error // why it ends; nil: it runs
 	endNotified bool  // notifyEnd has sent the last message to the hosts
-	users       map[uint64]*sharedUser
+	hosts       map[uint64]*attachedHost
 	number      uint64 // of the last user
-	opening     *sharedUser
+	opening     *attachedHost
 	opened      bool
 	retired     bool   // no host is added any more
 	caller      string // the instance of the only host whose client has sent a request; "": none
@@ -57,7 +57,7 @@ type sharedProcess struct {
 	forgotten  time.Time                   // when there was no room for another one in cancelled
 	ownID      uint64                      // of the last request of SharedServers itself
 	questions  map[string]sharedQuestion   // by jsonrpc.Key of the server's id
-	elicited   map[string]*sharedUser      // by the elicitationId of an URL elicitation
+	elicited   map[string]*attachedHost    // by the elicitationId of an URL elicitation
 	roots      []string                    // which the process serves
 	rooted     bool                        // the server has asked for roots
 	level      string                      // of log messages
@@ -67,7 +67,7 @@ type sharedProcess struct {
 
 // sharedRequest is a request of a host that the server has not answered.
 type sharedRequest struct {
-	user *sharedUser
+	host *attachedHost
 	// ofClient says that a client of the host waits for it: it is not one of the requests
 	// with which hosts open sessions and list what a server has.
 	ofClient bool
@@ -81,17 +81,17 @@ type cancelledRequest struct {
 
 // sharedQuestion is an open request of the server to a host.
 type sharedQuestion struct {
-	user *sharedUser
+	host *attachedHost
 	id   json.RawMessage
 }
 
-// sharedUser is a host that uses a process.
-type sharedUser struct {
-	conn     net.Conn
-	out      *writer
-	request  json.RawMessage // id of its attachRequest
-	host     int             // process id
-	instance string          // see attachRequest
+// attachedHost is a host that uses a process.
+type attachedHost struct {
+	conn      net.Conn
+	out       *writer
+	requestID json.RawMessage // id of its attachRequest
+	pid       int             // process id
+	instance  string          // see attachRequest
 
 	// Guarded by the process's mu after the host has joined.
 	number     uint64
@@ -104,7 +104,7 @@ type sharedUser struct {
 
 // send queues a message for a host and takes ownership of it. A host that does not
 // read is disconnected.
-func (u *sharedUser) send(message []byte) {
+func (u *attachedHost) send(message []byte) {
 	if u.out.send(append(message, '\n')) != nil {
 		u.conn.Close() //nolint:errcheck // it is lost
 	}
@@ -114,8 +114,8 @@ func (u *sharedUser) send(message []byte) {
 func newSharedProcess(key string, cfg Config, work *sync.WaitGroup) *sharedProcess {
 	process := &sharedProcess{
 		key: key, cfg: cfg, work: work, since: time.Now(), settled: make(chan struct{}), ended: make(chan struct{}),
-		users: map[uint64]*sharedUser{}, pending: map[uint64]sharedRequest{}, cancelled: map[uint64]cancelledRequest{},
-		questions: map[string]sharedQuestion{}, elicited: map[string]*sharedUser{},
+		hosts: map[uint64]*attachedHost{}, pending: map[uint64]sharedRequest{}, cancelled: map[uint64]cancelledRequest{},
+		questions: map[string]sharedQuestion{}, elicited: map[string]*attachedHost{},
 	}
 	process.closeSettled = sync.OnceFunc(func() { close(process.settled) })
 	return process
@@ -123,7 +123,7 @@ func newSharedProcess(key string, cfg Config, work *sync.WaitGroup) *sharedProce
 
 // addFirst adds the first host, which opens the session, in the time of failUnopened. idle
 // is the time after which the process ends without hosts.
-func (process *sharedProcess) addFirst(out *stdio, u *sharedUser, idle time.Duration) {
+func (process *sharedProcess) addFirst(out *stdio, u *attachedHost, idle time.Duration) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	process.out, process.idle = out, idle
@@ -147,15 +147,15 @@ func (process *sharedProcess) failUnopened() {
 	switch {
 	case process.opened || process.err != nil:
 	case process.initResult != nil: // it does not answer pings
-		process.letHostsIn()
+		process.admitWaitingHosts()
 	default:
 		process.failLocked(toolerr.New(toolerr.ServerOffline, "it did not answer the handshake within %v", process.cfg.StartTimeout))
 	}
 }
 
-// letHostsIn records that the session is open, which lets waiting hosts in, and retires
+// admitWaitingHosts records that the session is open, which lets waiting hosts in, and retires
 // the replaced process. The caller holds process.mu.
-func (process *sharedProcess) letHostsIn() {
+func (process *sharedProcess) admitWaitingHosts() {
 	if process.opened {
 		return
 	}
@@ -168,10 +168,10 @@ func (process *sharedProcess) letHostsIn() {
 }
 
 // add adds a host and answers its request. The caller holds process.mu.
-func (process *sharedProcess) add(u *sharedUser) {
+func (process *sharedProcess) add(u *attachedHost) {
 	process.number++
 	u.number = process.number
-	process.users[u.number] = u
+	process.hosts[u.number] = u
 	process.answerAttach(u)
 	if process.idling != nil {
 		process.idling.Stop()
@@ -181,7 +181,7 @@ func (process *sharedProcess) add(u *sharedUser) {
 
 // canUse reports whether a host with the roots of u can use the process, now or after its
 // start.
-func (process *sharedProcess) canUse(u *sharedUser) bool {
+func (process *sharedProcess) canUse(u *attachedHost) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	return process.err == nil && !process.retired && process.admits(u) && (!process.rooted || slices.Equal(process.roots, u.roots))
@@ -189,20 +189,20 @@ func (process *sharedProcess) canUse(u *sharedUser) bool {
 
 // admits reports whether the process may serve a host, as far as questions are concerned. The
 // caller holds process.mu.
-func (process *sharedProcess) admits(u *sharedUser) bool {
+func (process *sharedProcess) admits(u *attachedHost) bool {
 	return process.only == "" || process.only == u.instance
 }
 
 // canReplace reports whether the process with this process id runs and works for no client
 // of another host than u.
-func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
+func (process *sharedProcess) canReplace(pid int, u *attachedHost) bool {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if pid == 0 || process.out == nil || process.err != nil || process.out.proc.pid() != pid {
 		return false
 	}
 	for _, request := range process.pending {
-		if request.ofClient && request.user.host != u.host {
+		if request.ofClient && request.host.pid != u.pid {
 			return false
 		}
 	}
@@ -211,7 +211,7 @@ func (process *sharedProcess) canReplace(pid int, u *sharedUser) bool {
 
 // joinIfUsable adds a host to a process whose session is open. It returns false if the host needs
 // another process.
-func (process *sharedProcess) joinIfUsable(u *sharedUser) (joined bool) {
+func (process *sharedProcess) joinIfUsable(u *attachedHost) (joined bool) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if process.err != nil || process.retired || !process.admits(u) || !process.opened || process.rooted && !slices.Equal(process.roots, u.roots) {
@@ -223,7 +223,7 @@ func (process *sharedProcess) joinIfUsable(u *sharedUser) (joined bool) {
 
 // answerAttach answers the attachRequest of a host, before the host gets any other
 // message. The caller holds process.mu.
-func (process *sharedProcess) answerAttach(u *sharedUser) {
+func (process *sharedProcess) answerAttach(u *attachedHost) {
 	result := attachResult{PID: process.out.proc.pid(), Sandbox: process.out.describe().sandbox}
 	for range 2 {
 		block, err := process.ids.grant(u)
@@ -234,26 +234,26 @@ func (process *sharedProcess) answerAttach(u *sharedUser) {
 		result.Blocks = append(result.Blocks, block)
 	}
 	if raw, err := jsonrpc.Marshal(result); err == nil {
-		u.send(jsonrpc.AppendResult(nil, u.request, raw))
+		u.send(jsonrpc.AppendResult(nil, u.requestID, raw))
 	}
 }
 
 // leave removes a host: it cancels its requests, ends its subscriptions and frees its ids.
-func (process *sharedProcess) leave(u *sharedUser) {
+func (process *sharedProcess) leave(u *attachedHost) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	delete(process.users, u.number)
+	delete(process.hosts, u.number)
 	defer process.ids.release(u, true, nil)
 	unanswered := false
 	for id, request := range process.pending {
-		if request.user == u {
+		if request.host == u {
 			process.recordCancelled(id)
 			process.cancel(id)
 			unanswered = true
 		}
 	}
 	for key, open := range process.questions {
-		if open.user == u {
+		if open.host == u {
 			delete(process.questions, key)
 			process.sendToServerAnyway(jsonrpc.AppendError(nil, open.id, jsonrpc.CodeInternal, "the client has disconnected"))
 		}
@@ -272,12 +272,12 @@ func (process *sharedProcess) leave(u *sharedUser) {
 	case process.err != nil:
 	case process.opening == u && !process.opened:
 		process.failLocked(errIdle)
-	case len(process.users) == 0 && (process.idle == 0 || process.retired):
+	case len(process.hosts) == 0 && (process.idle == 0 || process.retired):
 		process.failLocked(errIdle)
-	case len(process.users) == 0:
+	case len(process.hosts) == 0:
 		process.idling = time.AfterFunc(process.idle, process.endIfIdle)
 	}
-	if unanswered && process.err == nil && len(process.users) == 0 {
+	if unanswered && process.err == nil && len(process.hosts) == 0 {
 		process.work.Go(process.checkAlive)
 	}
 }
@@ -287,17 +287,17 @@ func (process *sharedProcess) retire() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	process.retired = true
-	for _, u := range process.users {
+	for _, u := range process.hosts {
 		process.requestMove(u)
 	}
-	if len(process.users) == 0 {
+	if len(process.hosts) == 0 {
 		process.failLocked(errIdle)
 	}
 }
 
 // requestMove tells a host to attach again, to another process. The caller holds
 // process.mu.
-func (process *sharedProcess) requestMove(u *sharedUser) {
+func (process *sharedProcess) requestMove(u *attachedHost) {
 	if !u.moved && !process.endNotified {
 		u.moved = true
 		u.send(jsonrpc.AppendNotification(nil, methodMoved, nil))
@@ -308,7 +308,7 @@ func (process *sharedProcess) requestMove(u *sharedUser) {
 func (process *sharedProcess) endIfIdle() {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if len(process.users) == 0 {
+	if len(process.hosts) == 0 {
 		process.failLocked(errIdle)
 	}
 }
@@ -349,8 +349,8 @@ func (process *sharedProcess) sendToServerAnyway(message []byte) {
 
 // subscribersOf returns the hosts that are subscribed to a resource. The caller holds
 // process.mu.
-func (process *sharedProcess) subscribersOf(uri string) (users []*sharedUser) {
-	for _, u := range process.users {
+func (process *sharedProcess) subscribersOf(uri string) (users []*attachedHost) {
+	for _, u := range process.hosts {
 		if u.subscribed[uri] {
 			users = append(users, u)
 		}

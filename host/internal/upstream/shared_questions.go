@@ -14,7 +14,7 @@ import (
 // answers.
 
 // recordCaller records that a client of a host has sent a request. The caller holds process.mu.
-func (process *sharedProcess) recordCaller(u *sharedUser) {
+func (process *sharedProcess) recordCaller(u *attachedHost) {
 	if process.caller == "" {
 		process.caller = u.instance
 	}
@@ -24,12 +24,12 @@ func (process *sharedProcess) recordCaller(u *sharedUser) {
 // onlyCaller returns the connection of the only host whose client has sent a request: the newest
 // one, if possible with a running request. nil: there are several, or none, or it has left.
 // The caller holds process.mu.
-func (process *sharedProcess) onlyCaller() (only *sharedUser) {
+func (process *sharedProcess) onlyCaller() (only *attachedHost) {
 	if process.mixed {
 		return nil
 	}
-	busy := process.busyUsers()
-	for _, users := range []map[uint64]*sharedUser{busy, process.users} {
+	busy := process.busyHosts()
+	for _, users := range []map[uint64]*attachedHost{busy, process.hosts} {
 		for _, u := range users {
 			if u != nil && u.instance == process.caller && (only == nil || only.number < u.number) {
 				only = u
@@ -63,26 +63,26 @@ func (process *sharedProcess) forwardQuestion(line []byte, m jsonrpc.Message) {
 		refuse(jsonrpc.CodeMethodNotFound, "this host does not answer "+m.Method)
 		return
 	}
-	var u *sharedUser
+	var u *attachedHost
 	id, named := metaRequest(m.Params)
 	switch {
 	case m.Method == "roots/list":
 		u = process.chooseRoots()
 	case named:
-		u = process.pending[id].user
+		u = process.pending[id].host
 	default:
 		u = process.onlyCaller()
 	}
 	_, twice := process.questions[key]
 	switch {
-	case u == nil && m.Method == "roots/list" && len(process.busyUsers()) > 1:
+	case u == nil && m.Method == "roots/list" && len(process.busyHosts()) > 1:
 		refuse(jsonrpc.CodeInvalidRequest, "requests of several clients with different roots are running, so this one cannot be answered")
 	case u == nil && m.Method != "roots/list" && !named && process.mixed:
 		refuse(jsonrpc.CodeInvalidRequest, errSeveralHosts)
 		process.onQuestion()
 	case u == nil:
 		refuse(jsonrpc.CodeMethodNotFound, "no client can answer "+m.Method)
-	case twice || len(process.questions) >= maxQuestions*max(1, len(process.users)):
+	case twice || len(process.questions) >= maxQuestions*max(1, len(process.hosts)):
 		refuse(jsonrpc.CodeInternal, "too many questions are open, or one with this id is")
 	default:
 		process.questions[key] = sharedQuestion{u, bytes.Clone(m.ID)}
@@ -91,21 +91,21 @@ func (process *sharedProcess) forwardQuestion(line []byte, m jsonrpc.Message) {
 	}
 }
 
-// busyUsers returns the hosts whose clients wait for answers, nil for an unknown one. A request
+// busyHosts returns the hosts whose clients wait for answers, nil for an unknown one. A request
 // that was cancelled counts for cancelledTime, since the server may still work on it. The
 // caller holds process.mu.
-func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
-	busy := map[uint64]*sharedUser{}
+func (process *sharedProcess) busyHosts() map[uint64]*attachedHost {
+	busy := map[uint64]*attachedHost{}
 	for _, request := range process.pending {
 		if request.ofClient {
-			busy[request.user.number] = request.user
+			busy[request.host.number] = request.host
 		}
 	}
 	for id, request := range process.cancelled {
 		if time.Since(request.at) > cancelledTime {
 			delete(process.cancelled, id)
 		} else {
-			busy[request.host] = process.users[request.host] // nil: it has left
+			busy[request.host] = process.hosts[request.host] // nil: it has left
 		}
 	}
 	if time.Since(process.forgotten) <= cancelledTime {
@@ -114,12 +114,12 @@ func (process *sharedProcess) busyUsers() map[uint64]*sharedUser {
 	return busy
 }
 
-// busyUser returns the only host that waits for answers or, if none waits, the only host;
+// busyHost returns the only host that waits for answers or, if none waits, the only host;
 // nil if there are several. The caller holds process.mu.
-func (process *sharedProcess) busyUser() (u *sharedUser) {
-	busy := process.busyUsers()
-	if len(busy) == 0 && len(process.users) == 1 {
-		busy = process.users
+func (process *sharedProcess) busyHost() (u *attachedHost) {
+	busy := process.busyHosts()
+	if len(busy) == 0 && len(process.hosts) == 1 {
+		busy = process.hosts
 	}
 	if len(busy) > 1 {
 		return nil
@@ -153,20 +153,20 @@ func (process *sharedProcess) recordCancelled(id uint64) {
 		process.forgotten = time.Now()
 		return
 	}
-	process.cancelled[id] = cancelledRequest{request.user.number, time.Now()}
+	process.cancelled[id] = cancelledRequest{request.host.number, time.Now()}
 }
 
 // chooseRoots chooses the roots that the process serves when the server asks for roots,
 // and moves the hosts with other roots to other processes. It returns a host with the
 // chosen roots; nil if the server may work for a host with other roots at present. The
 // caller holds process.mu.
-func (process *sharedProcess) chooseRoots() *sharedUser {
-	busy := process.busyUsers()
+func (process *sharedProcess) chooseRoots() *attachedHost {
+	busy := process.busyHosts()
 	idle := len(busy) == 0
 	if idle {
-		busy = process.users
+		busy = process.hosts
 	}
-	var with *sharedUser
+	var with *attachedHost
 	mixed := false
 	for _, number := range slices.Sorted(maps.Keys(busy)) {
 		u := busy[number]
@@ -183,7 +183,7 @@ func (process *sharedProcess) chooseRoots() *sharedUser {
 		return nil
 	}
 	process.rooted, process.roots = true, with.roots
-	for _, u := range process.users {
+	for _, u := range process.hosts {
 		if !slices.Equal(u.roots, process.roots) {
 			process.requestMove(u)
 		}

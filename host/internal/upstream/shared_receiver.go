@@ -66,7 +66,7 @@ func (process *sharedProcess) failTooLong(err error) {
 			continue
 		}
 		delete(process.pending, id)
-		request.user.send(jsonrpc.AppendNotification(nil, methodTooLong, append(strconv.AppendUint([]byte(`{"id":`), id, 10), '}')))
+		request.host.send(jsonrpc.AppendNotification(nil, methodTooLong, append(strconv.AppendUint([]byte(`{"id":`), id, 10), '}')))
 	}
 }
 
@@ -89,7 +89,7 @@ func (process *sharedProcess) notifyAllLocked(method string, params any) {
 	if err != nil || process.endNotified {
 		return
 	}
-	for _, u := range process.users {
+	for _, u := range process.hosts {
 		u.send(jsonrpc.AppendNotification(nil, method, raw))
 	}
 }
@@ -100,7 +100,7 @@ func (process *sharedProcess) notifyEnd() {
 	process.mu.Lock()
 	process.notifyAllLocked(methodEnded, endedParams(process.err))
 	process.endNotified = true // no further write begins, so that Wait below is allowed
-	users := slices.Collect(maps.Values(process.users))
+	users := slices.Collect(maps.Values(process.hosts))
 	process.mu.Unlock()
 	for _, u := range users {
 		process.work.Go(func() {
@@ -119,7 +119,7 @@ func (process *sharedProcess) status() (s SharedStatus, ok bool) {
 	}
 	return SharedStatus{
 		Name: process.cfg.Name, Command: process.cfg.shownCommand(), PID: process.out.proc.pid(), Since: process.since,
-		Hosts: len(process.users), Sandbox: process.out.describe().sandbox,
+		Hosts: len(process.hosts), Sandbox: process.out.describe().sandbox,
 	}, true
 }
 
@@ -176,19 +176,19 @@ func (process *sharedProcess) forwardAnswer(rawID json.RawMessage, line []byte, 
 	}
 	delete(process.cancelled, id)
 	if id != 0 && id == process.openID {
-		process.letHostsIn()
+		process.admitWaitingHosts()
 		return
 	}
 	request, waits := process.pending[id]
 	if !waits {
 		return
 	}
-	u := request.user
+	u := request.host
 	delete(process.pending, id)
 	// A modern server sends no requests, so its answer to a list or a discovery of its
 	// version opens the session.
 	if id != process.initID && (id != process.discoverID || bytes.Contains(m.Result, []byte(`"`+modernVersion+`"`))) {
-		process.letHostsIn()
+		process.admitWaitingHosts()
 	}
 	if id == process.initID && m.Result != nil {
 		process.initResult = bytes.Clone(m.Result)

@@ -58,14 +58,14 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 		writeAttachError(conn, first.ID, toolerr.New(toolerr.InvalidParams, "%s: %w", MethodAttach, err))
 		return
 	}
-	if !p.open(conn, request.Host) {
+	if !p.addConn(conn, request.Host) {
 		return
 	}
 	defer p.closeConn(conn)
 	if writeLine(conn, jsonrpc.AppendNotification(nil, methodWaiting, nil)) != nil {
 		return
 	}
-	u := &sharedUser{conn: conn, roots: request.Roots, request: first.ID, host: request.Host, instance: request.Instance}
+	u := &attachedHost{conn: conn, roots: request.Roots, requestID: first.ID, pid: request.Host, instance: request.Instance}
 	u.out = newWriter(conn, cmp.Or(request.WriteTime, 10*time.Second))
 	u.out.onFail = func() { conn.Close() } //nolint:errcheck // it does not read
 	process, err := p.attach(u, request)
@@ -88,9 +88,9 @@ func (p *SharedServers) Serve(conn net.Conn, first jsonrpc.Message, rest *jsonrp
 	u.out.awaitIdle()
 }
 
-// open registers the connection of a host. It returns false after Close; otherwise the
+// addConn registers the connection of a host. It returns false after Close; otherwise the
 // caller calls closeConn.
-func (p *SharedServers) open(conn net.Conn, host int) bool {
+func (p *SharedServers) addConn(conn net.Conn, host int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -139,13 +139,13 @@ func endedParams(err error) map[string]string {
 // attach returns the process for a host, which it starts if necessary, and adds u to its
 // hosts. While another host opens the session of the process, it waits. It returns an error
 // if the program does not start, or errClosed.
-func (p *SharedServers) attach(u *sharedUser, request attachRequest) (*sharedProcess, error) {
+func (p *SharedServers) attach(u *attachedHost, request attachRequest) (*sharedProcess, error) {
 	key, err := request.Spec.key()
 	if err != nil {
 		return nil, err
 	}
 	for {
-		process, created, err := p.find(key, u, request)
+		process, created, err := p.findOrCreate(key, u, request)
 		if err != nil {
 			return nil, err
 		}
@@ -163,9 +163,9 @@ func (p *SharedServers) attach(u *sharedUser, request attachRequest) (*sharedPro
 	}
 }
 
-// find returns a process that u can use now or after its start. Otherwise it registers a
+// findOrCreate returns a process that u can use now or after its start. Otherwise it registers a
 // new one, which is not started, and created is true. After Close it returns errClosed.
-func (p *SharedServers) find(key string, u *sharedUser, request attachRequest) (process *sharedProcess, created bool, err error) {
+func (p *SharedServers) findOrCreate(key string, u *attachedHost, request attachRequest) (process *sharedProcess, created bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -213,7 +213,7 @@ func (p *SharedServers) remove(process *sharedProcess) {
 
 // start starts the program, with u as its first host. It returns SANDBOX_UNAVAILABLE if the
 // program must be confined and cannot, and an error if it does not start.
-func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *sharedUser) error {
+func (process *sharedProcess) start(p *SharedServers, request attachRequest, u *attachedHost) error {
 	cfg := process.cfg
 	if request.Spec.Confined != nil {
 		if p.cfg.Confine == nil {

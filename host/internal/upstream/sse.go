@@ -138,7 +138,7 @@ func (s *sse) send(message []byte) error {
 	return nil
 }
 
-// post sends a message, after the address for it is known. The error is a notSent if the
+// post sends a message, after the address for it is known. The error is a notSentError if the
 // server was not reached.
 func (s *sse) post(ctx context.Context, message []byte) error {
 	select {
@@ -154,7 +154,7 @@ func (s *sse) post(ctx context.Context, message []byte) error {
 	res, err := s.doRequest(req)
 	if err != nil {
 		if isUnsent(err) {
-			return notSent{s.offlineError(err)}
+			return notSentError{s.offlineError(err)}
 		}
 		return s.offlineError(err)
 	}

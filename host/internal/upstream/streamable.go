@@ -227,7 +227,7 @@ func (s *streamable) post(ctx context.Context, x *exchange, m jsonrpc.Message, m
 	case isUnsent(err):
 		err = s.offlineError(err)
 		s.endConnection(err)
-		s.failExchange(x, notSent{err})
+		s.failExchange(x, notSentError{err})
 	case needsSignIn(err):
 		err = s.offlineError(err)
 		s.endConnection(err)
@@ -325,7 +325,7 @@ func (s *streamable) handleRefusal(x *exchange, res *http.Response) {
 	switch {
 	case !x.isHandshake() && (!own && s.isSessionOver(res.StatusCode, told, body) || told && isVersionError(m.Error)):
 		s.endConnection(errSessionOver)
-		s.failExchange(x, notSent{fmt.Errorf("%w: %w", errSessionOver, refusal)})
+		s.failExchange(x, notSentError{fmt.Errorf("%w: %w", errSessionOver, refusal)})
 	case res.StatusCode == http.StatusUnauthorized:
 		s.endConnection(refusal)
 		s.failExchange(x, refusal)

@@ -36,8 +36,8 @@ type writer struct {
 const (
 	maxQueuedBytes     = 256 << 20            // bytes that wait for a slow server
 	callerWriteTimeout = 2 * time.Millisecond // the time that a caller spends on writing itself
-	callerWrites       = 8                    // the number of times it writes lines that others queued
-	chunk              = 64 << 10             // the unit of the watchdog
+	maxCallerWrites    = 8                    // the number of times it writes lines that others queued
+	writeChunkBytes    = 64 << 10             // the unit of the watchdog
 )
 
 // pipe is a server's input: a file, or a pipe in memory.
@@ -101,7 +101,7 @@ func (w *writer) sendWithin(line []byte, most int) error {
 		hand(nil)
 		return nil
 	}
-	for range callerWrites {
+	for range maxCallerWrites {
 		data := w.nextPiece()
 		if data == nil {
 			return nil
@@ -177,7 +177,7 @@ func (w *writer) writeBy(data []byte, within time.Duration) (int, error) {
 func (w *writer) writeAllWatched(data []byte) {
 	for {
 		for len(data) > 0 {
-			piece := data[:min(len(data), chunk)]
+			piece := data[:min(len(data), writeChunkBytes)]
 			n, err := w.writeWatched(piece)
 			if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 				w.giveUp(toolerr.New(toolerr.ServerOffline, "the server has not read its input for %v and was stopped", w.timeout))

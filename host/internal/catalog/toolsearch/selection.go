@@ -51,8 +51,8 @@ func (o *List) newSelection(s *catalog.Snapshot) *selection {
 	for _, t := range listed {
 		made.listed = append(made.listed, t.Definition)
 	}
-	made.legacy = sync.OnceValue(func() json.RawMessage { return s.Listed(made.listed, false) })
-	made.modern = sync.OnceValue(func() json.RawMessage { return s.Listed(made.listed, true) })
+	made.legacy = sync.OnceValue(func() json.RawMessage { return s.ToolListOf(made.listed, false) })
+	made.modern = sync.OnceValue(func() json.RawMessage { return s.ToolListOf(made.listed, true) })
 	return made
 }
 
@@ -63,7 +63,7 @@ func (s *selection) isShortened() bool { return s.listed != nil }
 func (s *selection) result(modern bool) json.RawMessage {
 	switch {
 	case !s.isShortened():
-		return s.snapshot.List(modern)
+		return s.snapshot.ToolList(modern)
 	case modern:
 		return s.modern()
 	}

@@ -12,7 +12,7 @@ func agentFields(k *agent.Kind) []field {
 		textField("description", nil, "The purpose of this kind; a model or user chooses the kind from it.", &k.Description),
 		textField("instructions", []string{"system", "prompt"}, "Instructions for the agent, before its task.", &k.Instructions),
 		textField("model", nil, "Model of the agent, as in models.default; default: the default model.", &k.Model),
-		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listOf("string"), func(r *reader, n *node) {
+		{"tools", []string{"allow", "allow_tools"}, "Patterns of served names; the agent may use only matching tools; default: all.", listSchema("string"), func(r *reader, n *node) {
 			k.Tools = append([]string{}, r.texts(n)...) // an empty list is none
 		}},
 		numberField("max_turns", []string{"max_rounds"}, "Maximum number of model turns (default 25).", &k.Bounds.Turns),
@@ -24,7 +24,7 @@ func agentFields(k *agent.Kind) []field {
 
 // agentsSchema returns the schema of the setting agents.
 func agentsSchema() map[string]any {
-	return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(agentFields(&agent.Kind{}), "instructions")}
+	return map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectSchema(agentFields(&agent.Kind{}), "instructions")}
 }
 
 // readAgents reads the setting agents: kinds of agents by name.

@@ -25,7 +25,7 @@ func tokenExchangeFields(x *TokenExchange) []field {
 }
 
 func tokenExchangeSchema() map[string]any {
-	schema := objectOf(tokenExchangeFields(&TokenExchange{}))
+	schema := objectSchema(tokenExchangeFields(&TokenExchange{}))
 	schema["type"] = []string{"object", "boolean"}
 	return schema
 }

@@ -3,14 +3,14 @@ package dialect
 // toolsSchema returns the schema of the setting tools, for editors. Package manifest reads
 // the setting.
 func toolsSchema() map[string]any {
-	text, object := typed("string"), typed("object")
+	text, object := typeSchema("string"), typeSchema("object")
 	count := map[string]any{"type": "integer", "minimum": 0}
 	properties := map[string]any{
 		"name": text, "namespace": text, "title": text, "description": text, "version": text,
-		"mode":       oneOf("mock", "http", "live", "chain", "mcp", "exec", "client"),
+		"mode":       enumSchema("mock", "http", "live", "chain", "mcp", "exec", "client"),
 		"timeout_ms": count, "input_schema": object, "output_schema": object,
-		"read_only": typed("boolean"), "idempotent": typed("boolean"), "enabled": typed("boolean"), "annotations": object,
-		"mock_result": map[string]any{}, "mock_template": text, "mock_result_file": text, "mock_template_file": text, "mock_parts": typed("array"),
+		"read_only": typeSchema("boolean"), "idempotent": typeSchema("boolean"), "enabled": typeSchema("boolean"), "annotations": object,
+		"mock_result": map[string]any{}, "mock_template": text, "mock_result_file": text, "mock_template_file": text, "mock_parts": typeSchema("array"),
 		"http": object, "chain": map[string]any{"type": []string{"object", "array"}}, "mcp": object, "exec": object, "client": object, "file": text,
 	}
 	tool := map[string]any{"type": "object", "additionalProperties": false, "properties": properties}

@@ -103,7 +103,7 @@ func topLevel() []string {
 // sections finds the sections with servers, and reads the settings next to them.
 func (d *Document) sections(root, local *node) []section {
 	strict := isOwnFile(d.File)
-	own := ownSettings(strict, root)
+	own := hasOwnSettings(strict, root)
 	var found []section
 	var unknown, beside []pair
 	add := func(path string, n *node) {

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	inputForm    = lazyregexp.New(`\$\{input:([^}]*)\}`)
-	onlyVariable = lazyregexp.New(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\}|\{file:[^{}]+\})$`)
-	fileForm     = lazyregexp.New(`\{file:[^{}]+\}`)
+	inputVariablePattern = lazyregexp.New(`\$\{input:([^}]*)\}`)
+	onlyVariablePattern  = lazyregexp.New(`^(Bearer |Basic |token )?(\$\{[A-Za-z0-9_:/-]*[A-Za-z0-9_]\}|\{env:\w+\}|\{file:[^{}]+\})$`)
+	fileVariablePattern  = lazyregexp.New(`\{file:[^{}]+\}`)
 )
 
 // Encode returns the server, which has not been expanded, in the format of toolroom.yaml.
@@ -97,7 +97,7 @@ func boolean(value bool) *yaml.Node {
 // textValue returns a text in which VS Code's inputs are replaced by the environment variables
 // that set them, so that the inputs need not be declared again.
 func (e *encoder) textValue(value string) *yaml.Node {
-	value = inputForm().ReplaceAllStringFunc(value, func(m string) string {
+	value = inputVariablePattern().ReplaceAllStringFunc(value, func(m string) string {
 		id := m[len("${input:") : len(m)-1]
 		name := InputVariable(id)
 		if in := e.inputs[id]; in.Default != nil && !strings.ContainsAny(*in.Default, "${}") {
@@ -140,7 +140,7 @@ func (e *encoder) addList(to *yaml.Node, key string, values []string) {
 // secret.Hidden instead of a value that is not only a variable.
 func (e *encoder) shownValue(value secret.Text) string {
 	raw := value.Reveal()
-	if e.reveal || onlyVariable().MatchString(raw) && !strings.Contains(raw, ":-") {
+	if e.reveal || onlyVariablePattern().MatchString(raw) && !strings.Contains(raw, ":-") {
 		return raw
 	}
 	return secret.Hidden

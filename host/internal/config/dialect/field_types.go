@@ -13,19 +13,19 @@ import (
 
 // textField returns a field for a text, which is stored in into.
 func textField(name string, also []string, doc string, into *string) field {
-	return field{name, also, doc, typed("string"), func(r *reader, n *node) { *into = r.text(n) }}
+	return field{name, also, doc, typeSchema("string"), func(r *reader, n *node) { *into = r.text(n) }}
 }
 
 // textsField returns a field whose texts are appended to into.
 func textsField(name string, also []string, doc string, into *[]string) field {
-	return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
+	return field{name, also, doc, listSchema("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 }
 
 // nonEmptyTextsField returns a field for a list of at least one pattern of tools, whose items are
 // added to into: an empty list of permitted tools would be read as no list, which permits
 // all. otherwise ends the message about an empty list with another way to allow none.
 func nonEmptyTextsField(name string, also []string, doc, otherwise string, into *[]string) field {
-	return field{name, also, doc, listOfSome("string"), func(r *reader, n *node) {
+	return field{name, also, doc, nonEmptyListSchema("string"), func(r *reader, n *node) {
 		list := r.texts(n)
 		if len(list) == 0 {
 			r.problem("an empty list would allow all tools; to allow all, leave it out%s", otherwise)
@@ -61,15 +61,15 @@ func sizeField(name, doc string, into *int64) field {
 
 // boolField returns a field for a bool, which is passed to set.
 func boolField(name string, also []string, doc string, set func(bool)) field {
-	return field{name, also, doc, typed("boolean"), func(r *reader, n *node) {
+	return field{name, also, doc, typeSchema("boolean"), func(r *reader, n *node) {
 		if value, ok := r.boolean(n); ok {
 			set(value)
 		}
 	}}
 }
 
-// objectOf returns the schema of a map with these fields.
-func objectOf(fields []field, required ...string) map[string]any {
+// objectSchema returns the schema of a map with these fields.
+func objectSchema(fields []field, required ...string) map[string]any {
 	properties := map[string]any{}
 	for _, f := range fields {
 		if f.schema != nil {
@@ -83,14 +83,14 @@ func objectOf(fields []field, required ...string) map[string]any {
 	return schema
 }
 
-// orSection returns the schema of a value of a JSON type, or of a map with fields.
-func orSection(kind string, fields []field) map[string]any {
-	return map[string]any{"oneOf": []any{typed(kind), objectOf(fields)}}
+// typeOrObjectSchema returns the schema of a value of a JSON type, or of a map with fields.
+func typeOrObjectSchema(kind string, fields []field) map[string]any {
+	return map[string]any{"oneOf": []any{typeSchema(kind), objectSchema(fields)}}
 }
 
-// orOff returns the schema of off, or of a map with fields.
-func orOff(fields []field) map[string]any {
-	return map[string]any{"oneOf": []any{offSchema(), objectOf(fields)}}
+// offOrObjectSchema returns the schema of off, or of a map with fields.
+func offOrObjectSchema(fields []field) map[string]any {
+	return map[string]any{"oneOf": []any{offSchema(), objectSchema(fields)}}
 }
 
 // offSchema returns the schema of the values that isOff accepts.
@@ -101,10 +101,10 @@ func durationOrOffSchema() map[string]any {
 	return map[string]any{"oneOf": []any{offSchema(), durationSchema()}}
 }
 
-// sizeSchema returns the schema of a number of bytes; with orOff, off is allowed as
+// sizeSchema returns the schema of a number of bytes; with offOrObjectSchema, off is allowed as
 // well.
 func sizeSchema(orOff bool) map[string]any {
-	either := []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": sizeForm}}
+	either := []any{map[string]any{"type": "integer", "minimum": 1}, map[string]any{"type": "string", "pattern": sizePattern}}
 	if orOff {
 		either = append(either, offSchema())
 	}
@@ -133,7 +133,7 @@ func (r *reader) durationOrOff(n *node) time.Duration {
 	return r.duration(n, 0)
 }
 
-const sizeForm = `^([0-9]+) ?(B|KB|KiB|MB|MiB|GB|GiB)?$`
+const sizePattern = `^([0-9]+) ?(B|KB|KiB|MB|MiB|GB|GiB)?$`
 
 // size returns a number of bytes, such as 65536, 64KiB or 10 MB; 0 for null. Other nodes
 // are a problem, and return 0.
@@ -141,7 +141,7 @@ func (r *reader) size(n *node) int64 {
 	if n.kind == nullNode {
 		return 0
 	}
-	m := regexp.MustCompile(sizeForm).FindStringSubmatch(n.text)
+	m := regexp.MustCompile(sizePattern).FindStringSubmatch(n.text)
 	if m == nil || n.kind != textNode && n.kind != numberNode {
 		r.problem("want a size like 64KiB or 10MB")
 		return 0

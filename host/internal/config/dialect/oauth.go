@@ -50,21 +50,21 @@ func oauthSchema() map[string]any {
 	return map[string]any{
 		"type": []string{"object", "boolean"}, "additionalProperties": false,
 		"properties": map[string]any{
-			"client_id":      withDescription(typed("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
-			"client_secret":  withDescription(typed("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
-			"grant":          withDescription(oneOf("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "Who signs in, and how: a user (authorization_code, the default), or the host with its own credentials (client_credentials), with the JWT in assertion_file (jwt_bearer), or with the user's ID token (id_jag)."),
-			"private_key":    withDescription(typed("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
-			"key_algorithm":  withDescription(typed("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
-			"assertion_file": withDescription(typed("string"), "For the grant jwt_bearer: file with the JWT of a platform such as Kubernetes. For id_jag: file with the user's ID token; default: the user signs in at identity_provider. The file is read at each use."),
-			"identity_provider": withDescription(objectOf(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
+			"client_id":      withDescription(typeSchema("string"), "Id of a client that is registered at the authorization server; default: the host registers itself."),
+			"client_secret":  withDescription(typeSchema("string"), "Secret of the client in client_id. Write ${NAME} to take it from the environment."),
+			"grant":          withDescription(enumSchema("authorization_code", "client_credentials", "jwt_bearer", "id_jag"), "Who signs in, and how: a user (authorization_code, the default), or the host with its own credentials (client_credentials), with the JWT in assertion_file (jwt_bearer), or with the user's ID token (id_jag)."),
+			"private_key":    withDescription(typeSchema("string"), "Private key in PEM, instead of a secret. Write ${NAME} to take it from the environment."),
+			"key_algorithm":  withDescription(typeSchema("string"), "Algorithm of private_key, for example PS256; default: chosen by the kind of key."),
+			"assertion_file": withDescription(typeSchema("string"), "For the grant jwt_bearer: file with the JWT of a platform such as Kubernetes. For id_jag: file with the user's ID token; default: the user signs in at identity_provider. The file is read at each use."),
+			"identity_provider": withDescription(objectSchema(identityProviderFields(&IdentityProvider{}), "issuer", "client_id"),
 				"Identity provider of an enterprise, for the grant id_jag (MCP extension Enterprise-Managed Authorization); default: none."),
-			"client_metadata_url":      withDescription(typed("string"), "Address of a client metadata document, which serves as client id."),
+			"client_metadata_url":      withDescription(typeSchema("string"), "Address of a client metadata document, which serves as client id."),
 			"scopes":                   withDescription(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
-			"dpop":                     withDescription(typed("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
-			"account":                  withDescription(typed("string"), "Keeps several sign-ins to one address apart, for example work."),
-			"redirect_uri":             withDescription(typed("string"), "Redirect address on this machine, if the client is registered with another one than http://127.0.0.1/callback, for example http://localhost/callback; without a port: any free port."),
-			"authorization_parameters": withDescription(mapOf("string"), "Further parameters of the authorization request (with a grant without a user: of the token request): name → value, for example access_type: offline; default: none."),
-			"assume_pkce":              withDescription(typed("boolean"), "Sign in also if the metadata of the authorization server does not announce PKCE (default false). Set it only if the documentation of the provider says that it supports PKCE with S256: otherwise a stolen authorization code can be used by others."),
+			"dpop":                     withDescription(typeSchema("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
+			"account":                  withDescription(typeSchema("string"), "Keeps several sign-ins to one address apart, for example work."),
+			"redirect_uri":             withDescription(typeSchema("string"), "Redirect address on this machine, if the client is registered with another one than http://127.0.0.1/callback, for example http://localhost/callback; without a port: any free port."),
+			"authorization_parameters": withDescription(mapSchema("string"), "Further parameters of the authorization request (with a grant without a user: of the token request): name → value, for example access_type: offline; default: none."),
+			"assume_pkce":              withDescription(typeSchema("boolean"), "Sign in also if the metadata of the authorization server does not announce PKCE (default false). Set it only if the documentation of the provider says that it supports PKCE with S256: otherwise a stolen authorization code can be used by others."),
 			"redirect_port":            withDescription(map[string]any{"type": "integer", "minimum": 1, "maximum": 65535}, "Port of the redirect address http://127.0.0.1:PORT/callback; default: any free port."),
 		},
 	}
@@ -95,7 +95,7 @@ func (r *reader) scopes(n *node) (scopes []string) {
 }
 
 func scopesSchema() map[string]any {
-	return map[string]any{"type": []string{"array", "string"}, "items": typed("string")}
+	return map[string]any{"type": []string{"array", "string"}, "items": typeSchema("string")}
 }
 
 // discoveredSettings are settings of other products that the host does not need: it reads
@@ -211,7 +211,7 @@ func identityProviderFields(p *IdentityProvider) []field {
 	return []field{
 		textField("issuer", nil, "URL of the identity provider, as in its metadata.", &p.Issuer),
 		textField("client_id", nil, "Id of the host at the identity provider.", &p.ClientID),
-		{"client_secret", nil, "Secret of the host at the identity provider. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { p.ClientSecret = secret.Text(r.text(n)) }},
+		{"client_secret", nil, "Secret of the host at the identity provider. Write ${NAME} to take it from the environment.", typeSchema("string"), func(r *reader, n *node) { p.ClientSecret = secret.Text(r.text(n)) }},
 	}
 }
 

@@ -16,7 +16,7 @@ func policyFields(s *Settings) []field {
 	return warnOfImpossiblePatterns([]field{
 		nonEmptyTextsField("allow", []string{"allowlist", "allowed_tools"}, "Patterns of served names; only matching tools can be called.", ", or write tool_choice: none", &p.Allow),
 		textsField("block", []string{"blocklist", "blocked_tools", "denylist"}, "Patterns of served names; matching tools cannot be called.", &p.Block),
-		{"rules", nil, "Rules for single calls; the first matching rule decides.", map[string]any{"type": "array", "items": objectOf(ruleFields(&policy.Rule{}), "do")},
+		{"rules", nil, "Rules for single calls; the first matching rule decides.", map[string]any{"type": "array", "items": objectSchema(ruleFields(&policy.Rule{}), "do")},
 			func(r *reader, n *node) { p.Rules = append(p.Rules, r.readRules(n)...) }},
 		{"max_calls_per_minute", []string{"max_tool_calls_per_minute", "rate_limit_per_minute"}, "Maximum calls per tool and minute: a number, or a map of patterns of served names to numbers; default: no limit.",
 			map[string]any{"oneOf": []any{perMinuteSchema(), map[string]any{"type": "object", "additionalProperties": perMinuteSchema()}}},
@@ -26,7 +26,7 @@ func policyFields(s *Settings) []field {
 		numberOrOffField("max_identical_calls", []string{"max_identical_tool_calls"}, "Maximum calls of one account with the same tool and arguments (default 3 within a turn); off: no limit.", &p.MaxIdenticalCalls),
 		numberOrOffField("max_parallel", []string{"max_parallel_calls", "max_parallel_tool_calls"}, "Maximum concurrent calls of one account, on all servers; further calls wait. The same setting as limits.max_parallel; default: 10 within a turn, otherwise no limit; off: no limit.", &s.Stages.Limit.MaxParallel),
 		numberOrOffField("max_rounds", []string{"max_tool_rounds"}, "Maximum number of times that the model calls tools within a turn; several calls in one answer count once (default 50); off: no limit.", &p.MaxRounds),
-		{"tool_choice", nil, "auto, none (no tool can be called), required (each turn must call a tool), or the served name of the only tool that can be called (default auto).", typed("string"),
+		{"tool_choice", nil, "auto, none (no tool can be called), required (each turn must call a tool), or the served name of the only tool that can be called (default auto).", typeSchema("string"),
 			func(r *reader, n *node) { p.ToolChoice = r.text(n) }},
 		{"max_cost", nil, "Maximum total cost of one account's calls, in the unit of prices, until the host restarts, or until policy or approval changes; default: no limit.", map[string]any{"type": "number", "exclusiveMinimum": 0},
 			func(r *reader, n *node) { p.MaxCost = r.price(n) }},
@@ -69,8 +69,8 @@ func ruleFields(rule *policy.Rule) []field {
 	return warnOfImpossiblePatterns([]field{
 		textField("tool", nil, "Pattern of served names; default: all tools.", &rule.Tool),
 		textField("caller", nil, "Pattern of how the caller connects: stdio, http, api, cli or go; http also matches api. It can be followed by /USER for a signed-in user, or by /ID for another client. Default: all callers.", &rule.Caller),
-		{"args", []string{"arguments"}, "Argument or JSON pointer → pattern of its value; all must match.", mapOf("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
-		{"do", []string{"action", "verdict"}, "What happens to a matching call.", oneOf("allow", "ask", "deny"), func(r *reader, n *node) {
+		{"args", []string{"arguments"}, "Argument or JSON pointer → pattern of its value; all must match.", mapSchema("string", "number", "boolean"), func(r *reader, n *node) { rule.Args = r.textMap(n) }},
+		{"do", []string{"action", "verdict"}, "What happens to a matching call.", enumSchema("allow", "ask", "deny"), func(r *reader, n *node) {
 			rule.Do = policy.Verdict(r.choice(n, string(policy.Allow), string(policy.Ask), string(policy.Deny)))
 		}},
 		textField("why", nil, "Reason sent to the caller.", &rule.Why),
@@ -81,7 +81,7 @@ func ruleFields(rule *policy.Rule) []field {
 func approvalFields(s *Stages) []field {
 	a := &s.Approval
 	text := func(name string, also []string, doc string, set func(string)) field {
-		return field{name, also, doc, typed("string"), func(r *reader, n *node) { set(r.text(n)) }}
+		return field{name, also, doc, typeSchema("string"), func(r *reader, n *node) { set(r.text(n)) }}
 	}
 	return []field{
 		durationField("expires", "How long an approval request stays open, and how long an approval is valid for repeating the call (default 5m).", &a.Expires),

@@ -28,17 +28,17 @@ type Sandbox struct {
 // sandboxFields returns the fields of sandbox.
 func sandboxFields(s *Sandbox) []field {
 	list := func(name string, also []string, doc string, into *[]string) field {
-		return field{name, also, doc, listOf("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
+		return field{name, also, doc, listSchema("string"), func(r *reader, n *node) { *into = append(*into, r.texts(n)...) }}
 	}
 	size := func(name, doc string, into *int64) field {
 		return field{name, nil, doc, sizeSchema(false), func(r *reader, n *node) { *into = r.size(n) }}
 	}
 	return []field{
-		{"level", nil, "Level of confinement; the server does not start if the machine does not enforce it (default: the highest that it enforces).", oneOf("L1", "L2"), func(r *reader, n *node) { s.Level = r.choice(n, "L1", "L2") }},
+		{"level", nil, "Level of confinement; the server does not start if the machine does not enforce it (default: the highest that it enforces).", enumSchema("L1", "L2"), func(r *reader, n *node) { s.Level = r.choice(n, "L1", "L2") }},
 		list("write", []string{"allow_write"}, "Directories that the server can read and write, relative to this file (default none).", &s.Write),
 		list("read", []string{"allow_read"}, "Directories and files that the server can read in addition to the system, its program and its working directory, relative to this file (default none).", &s.Read),
 		{"network", []string{"net"}, "Network addresses that the server can reach: off (none), on (all), registries (package registries), or a list of NAME or NAME:PORT (default off; registries for npx, uvx and the like).",
-			map[string]any{"oneOf": []any{oneOf("off", "on", "registries"), typed("boolean"), listOfSome("string")}}, func(r *reader, n *node) { s.Network = r.networkSetting(n) }},
+			map[string]any{"oneOf": []any{enumSchema("off", "on", "registries"), typeSchema("boolean"), nonEmptyListSchema("string")}}, func(r *reader, n *node) { s.Network = r.networkSetting(n) }},
 		list("env", nil, "Names of the host's environment variables that the server gets in addition to those of env and to PATH, LANG and the like (default none).", &s.Env),
 		list("sockets", nil, "Unix sockets that the server can connect to, at level L2 only (default none).", &s.Sockets),
 		size("memory", "Maximum memory of all its processes together; the server is killed if it uses more (default: 75 % of the machine's).", &s.Memory),
@@ -216,17 +216,17 @@ func (e *encoder) addSandbox(s Sandbox) {
 
 // applySandboxKey applies a key next to the servers to the servers that VS Code would
 // confine: those with sandboxEnabled. It reports whether there is such a server.
-func (d *Document) applySandboxKey(p pair) (any bool) {
+func (d *Document) applySandboxKey(p pair) (applied bool) {
 	if normalizeName(p.key) != "sandbox" || p.value.kind != mapNode {
 		return false
 	}
 	for i := range d.Servers {
 		if s := &d.Servers[i]; s.Sandbox.On {
-			any = true
+			applied = true
 			readSandbox(&reader{doc: d, server: s, fields: fields(), field: shownName(p.key), line: p.line}, p.value)
 		}
 	}
-	return any
+	return applied
 }
 
 // CanBeConfined reports whether a sandbox can confine a server. It cannot if the server

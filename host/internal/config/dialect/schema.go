@@ -26,12 +26,12 @@ func Schema() []byte {
 	ref := map[string]any{"$ref": "#/$defs/server"}
 	foreign := map[string]any{"type": []string{"object", "array"}}
 	top := map[string]any{
-		"$schema": typed("string"),
+		"$schema": typeSchema("string"),
 		"servers": map[string]any{"type": "object", "propertyNames": map[string]any{"maxLength": 128, "minLength": 1},
 			"additionalProperties": ref, "description": "The servers, by name. Their tools are served as NAME__TOOL."},
-		"tool_dirs": withDescription(listOf("string"), "Directories whose mcp-* programs are servers, relative to this file."),
+		"tool_dirs": withDescription(listSchema("string"), "Directories whose mcp-* programs are servers, relative to this file."),
 		"inputs": map[string]any{"type": "array", "description": "Inputs in the format of VS Code; the value of input ID is read from the variable TOOLROOM_INPUT_ID.",
-			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": withDescription(typed("string"), "The name of the input."), "description": withDescription(typed("string"), "A comment; the host does not use it."), "default": withDescription(typed("string"), "Value if the variable is not set.")}}},
+			"items": map[string]any{"type": "object", "required": []string{"id"}, "properties": map[string]any{"id": withDescription(typeSchema("string"), "The name of the input."), "description": withDescription(typeSchema("string"), "A comment; the host does not use it."), "default": withDescription(typeSchema("string"), "Value if the variable is not set.")}}},
 		"mcpServers":      withDescription(maps.Clone(foreign), "Servers in the format of Claude Desktop, Cursor, Gemini and others; can be pasted unchanged."),
 		"mcp_servers":     withDescription(maps.Clone(foreign), "Servers in the format of Codex and others; can be pasted unchanged."),
 		"mcp":             withDescription(maps.Clone(foreign), "Servers in the format of opencode and VS Code's settings; can be pasted unchanged."),

@@ -17,54 +17,54 @@ import (
 // settings returns all settings in the order of their application.
 func settings() []setting {
 	return []setting{
-		{"models", nil, "Models and their providers; see docs/models.md.", objectOf(modelsFields(&lookup.Config{})),
+		{"models", nil, "Models and their providers; see docs/models.md.", objectSchema(modelsFields(&lookup.Config{})),
 			func(r *reader, n *node, s *Settings) { r.readMembers(n, modelsFields(&s.Models)) }},
 		{"profiles", nil, "Subsets of the tools, by name, each served over HTTP at /mcp/NAME.",
-			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectOf(profileFields(&catalog.Profile{}))},
+			map[string]any{"type": "object", "propertyNames": map[string]any{"pattern": "^[a-zA-Z0-9_-]{1,64}$"}, "additionalProperties": objectSchema(profileFields(&catalog.Profile{}))},
 			readProfiles},
-		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectOf(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
+		{"auth", nil, "Sign-in of users to serve, by OAuth; default: one token for all clients.", objectSchema(authFields(&accesstoken.Config{}), "issuer", "url"), readSignIn},
 		{"agents", nil, "Kinds of agents, by name, in addition to explore and general, or replacing them.", agentsSchema(), readAgents},
 		{"tool_pins", nil, "What happens to a tool whose definition changed since first use: nothing (off), a report (warn), or no use until approved (enforce); default warn.",
 			map[string]any{"enum": []any{"off", "warn", "enforce", false}}, readPins},
-		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory; default: only those of servers known to keep no state for a client.", typed("boolean"),
+		{"share_servers", nil, "Whether the hosts of this user share the processes of servers with the same command, environment and working directory; default: only those of servers known to keep no state for a client.", typeSchema("boolean"),
 			readShareServers},
 		{"tools", []string{"declared_tools"}, "Declared tools, which need no server, by name; see docs/declared-tools.md.", toolsSchema(), readDeclared},
-		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listOf("string"),
+		{"manifests", []string{"tool_manifests"}, "Tool manifest files, and directories of such files, relative to this file.", listSchema("string"),
 			func(r *reader, n *node, s *Settings) { s.Manifests = r.texts(n) }},
 		{"store", []string{"state_store"}, "Database of the host (approvals, registered tools, conversations, agent runs, artifacts): sqlite (in the state directory), a directory, memory, or nats://HOST:4222.",
-			orSection("string", storeFields(&Store{})), readStore},
+			typeOrObjectSchema("string", storeFields(&Store{})), readStore},
 		{"token_store", nil, "Where the tokens of sign-ins are stored: encrypted in files, with a key in the system's keyring (keyring); in files that only the user can read (file); like keyring if possible, else like file (auto, the default); or in the store of a cluster (cluster).", map[string]any{"enum": []any{"auto", "keyring", "file", "cluster"}}, readTokenStore},
-		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", orOff(auditFields(&Stages{})),
+		{"audit", []string{"audit_log"}, "The audit log of calls; off: none.", offOrObjectSchema(auditFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Audit.Off = isOff(n); !s.Stages.Audit.Off {
 					r.readMembers(n, auditFields(&s.Stages))
 				}
 			}},
-		{"validate", []string{"validation"}, "Validation of arguments and results against the tools' schemas; off: none.", orOff(validateFields(&Stages{})),
+		{"validate", []string{"validation"}, "Validation of arguments and results against the tools' schemas; off: none.", offOrObjectSchema(validateFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				v := &s.Stages.Schemas
 				if v.ArgumentsOff, v.ResultsOff = isOff(n), isOff(n); !isOff(n) {
 					r.readMembers(n, validateFields(&s.Stages))
 				}
 			}},
-		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectOf(policyFields(&Settings{})),
+		{"policy", []string{"tool_policy"}, "Which calls are allowed, and limits for them.", objectSchema(policyFields(&Settings{})),
 			func(r *reader, n *node, s *Settings) { r.readMembers(n, policyFields(s)) }},
-		{"approval", []string{"approvals"}, "Approval of calls if a rule says ask.", objectOf(approvalFields(&Stages{})),
+		{"approval", []string{"approvals"}, "Approval of calls if a rule says ask.", objectSchema(approvalFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.readMembers(n, approvalFields(&s.Stages)) }},
 		{"max_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Offer.MaxTools = r.count(n) }},
-		{"context", nil, "Limits of the tool list in a model's context; tools beyond them are reached with search_tools and call_tool.", objectOf(contextFields(&toolsearch.Config{})),
+		{"context", nil, "Limits of the tool list in a model's context; tools beyond them are reached with search_tools and call_tool.", objectSchema(contextFields(&toolsearch.Config{})),
 			func(r *reader, n *node, s *Settings) { r.readMembers(n, contextFields(&s.Offer)) }},
-		{"cache", nil, "Cache of results; off unless tools are listed.", orOff(cacheFields(&Stages{})),
+		{"cache", nil, "Cache of results; off unless tools are listed.", offOrObjectSchema(cacheFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if !isOff(n) {
 					r.readMembers(n, cacheFields(&s.Stages))
 				}
 			}},
 		{"max_concurrent_tools", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Limit.Concurrent = r.count(n) }},
-		{"limits", []string{"limit"}, "Limits of running and waiting calls.", objectOf(limitFields(&Stages{})),
+		{"limits", []string{"limit"}, "Limits of running and waiting calls.", objectSchema(limitFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) { r.readMembers(n, limitFields(&s.Stages)) }},
 		{"default_timeout_seconds", nil, "", nil, func(r *reader, n *node, s *Settings) { s.Stages.Timeout.Default = r.duration(n, time.Second) }},
-		{"timeout", []string{"timeouts", "default_timeout"}, "Maximum duration of a call (default 30s), or a map with details; off: no limit.", map[string]any{"oneOf": []any{offSchema(), durationSchema(), objectOf(timeoutFields(&Stages{}))}},
+		{"timeout", []string{"timeouts", "default_timeout"}, "Maximum duration of a call (default 30s), or a map with details; off: no limit.", map[string]any{"oneOf": []any{offSchema(), durationSchema(), objectSchema(timeoutFields(&Stages{}))}},
 			func(r *reader, n *node, s *Settings) {
 				if n.kind != mapNode {
 					s.Stages.Timeout.Default = r.durationOrOff(n)
@@ -72,7 +72,7 @@ func settings() []setting {
 				}
 				r.readMembers(n, timeoutFields(&s.Stages))
 			}},
-		{"retry", []string{"retries"}, "Retries of calls that fail without an answer; off: none.", orOff(retryFields(&Stages{})),
+		{"retry", []string{"retries"}, "Retries of calls that fail without an answer; off: none.", offOrObjectSchema(retryFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if isOff(n) {
 					s.Stages.Retry.Attempts = 1
@@ -80,7 +80,7 @@ func settings() []setting {
 				}
 				r.readMembers(n, retryFields(&s.Stages))
 			}},
-		{"breaker", []string{"circuit_breaker"}, "Circuit breaker for failing servers; off: none.", orOff(breakerFields(&Stages{})),
+		{"breaker", []string{"circuit_breaker"}, "Circuit breaker for failing servers; off: none.", offOrObjectSchema(breakerFields(&Stages{})),
 			func(r *reader, n *node, s *Settings) {
 				if s.Stages.Breaker.Off = isOff(n); !s.Stages.Breaker.Off {
 					r.readMembers(n, breakerFields(&s.Stages))
@@ -126,9 +126,9 @@ func readProfiles(r *reader, n *node, s *Settings) {
 // storeFields returns the fields of the setting store.
 func storeFields(s *Store) []field {
 	return []field{
-		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typed("string"), func(r *reader, n *node) { *s = parseStore(r.text(n), *s) }},
-		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typed("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
-		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typed("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
+		{"url", nil, "nats://HOST:4222, several of them separated by commas, or memory.", typeSchema("string"), func(r *reader, n *node) { *s = parseStore(r.text(n), *s) }},
+		{"dir", []string{"path"}, "Directory of the database, relative to this file; default: the state directory.", typeSchema("string"), func(r *reader, n *node) { s.Dir = r.text(n) }},
+		{"token", nil, "Token for the NATS servers. Write ${NAME} to take it from the environment.", typeSchema("string"), func(r *reader, n *node) { s.Token = secret.Text(r.text(n)) }},
 		sizeField("max_bytes", "Maximum size of the database; for NATS, of the keys and of the logs, each (default 512MiB).", &s.MaxBytes),
 	}
 }
@@ -167,7 +167,7 @@ func auditFields(s *Stages) []field {
 	return []field{
 		boolField("enabled", nil, "false for no log (default true).", func(on bool) { s.Audit.Off = !on }),
 		boolField("required", nil, "Whether a call is refused if it cannot be logged (default false).", func(on bool) { s.Audit.Required = on }),
-		{"dir", []string{"path"}, "Absolute directory of the log files; default: audit in the state directory.", typed("string"), func(r *reader, n *node) {
+		{"dir", []string{"path"}, "Absolute directory of the log files; default: audit in the state directory.", typeSchema("string"), func(r *reader, n *node) {
 			if s.Audit.Dir = r.text(n); !strings.HasPrefix(s.Audit.Dir, "/") && !strings.Contains(s.Audit.Dir, `:\`) {
 				r.problem("want an absolute path")
 			}

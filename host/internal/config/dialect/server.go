@@ -138,7 +138,7 @@ func (s Server) shownCommand() []string {
 // each {file:path}.
 func (s Server) FromFiles(f func(path string) string) Server {
 	change := func(text string) string {
-		return fileForm().ReplaceAllStringFunc(text, func(m string) string { return "{file:" + f(m[len("{file:"):len(m)-1]) + "}" })
+		return fileVariablePattern().ReplaceAllStringFunc(text, func(m string) string { return "{file:" + f(m[len("{file:"):len(m)-1]) + "}" })
 	}
 	s.Command = slices.Clone(s.Command)
 	for i := range s.Command {

@@ -25,28 +25,30 @@ func (f field) isNamed(key string) bool {
 	return is(f.name) || slices.ContainsFunc(f.also, is)
 }
 
-// typed returns the schema of values of a JSON type.
-func typed(kind string) map[string]any { return map[string]any{"type": kind} }
+// typeSchema returns the schema of values of a JSON type.
+func typeSchema(kind string) map[string]any { return map[string]any{"type": kind} }
 
-// listOf returns the schema of a list whose items have these types.
-func listOf(kinds ...string) map[string]any {
+// listSchema returns the schema of a list whose items have these types.
+func listSchema(kinds ...string) map[string]any {
 	return map[string]any{"type": "array", "items": map[string]any{"type": kinds}}
 }
 
-// listOfSome returns the schema of a list of at least one item of these types.
-func listOfSome(kinds ...string) map[string]any {
-	schema := listOf(kinds...)
+// nonEmptyListSchema returns the schema of a list of at least one item of these types.
+func nonEmptyListSchema(kinds ...string) map[string]any {
+	schema := listSchema(kinds...)
 	schema["minItems"] = 1
 	return schema
 }
 
-// mapOf returns the schema of a map whose values have these types.
-func mapOf(kinds ...string) map[string]any {
+// mapSchema returns the schema of a map whose values have these types.
+func mapSchema(kinds ...string) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": map[string]any{"type": kinds}}
 }
 
-// oneOf returns the schema of a text that is one of words.
-func oneOf(words ...string) map[string]any { return map[string]any{"type": "string", "enum": words} }
+// enumSchema returns the schema of a text that is one of words.
+func enumSchema(words ...string) map[string]any {
+	return map[string]any{"type": "string", "enum": words}
+}
 
 // durationSchema returns the schema of a duration such as 1m30s.
 func durationSchema() map[string]any {
@@ -55,14 +57,14 @@ func durationSchema() map[string]any {
 
 // fields returns all fields of a server, in the order of the schema.
 func fields() []field {
-	return slices.Concat(processFields(), remoteFields(), lifeFields(), toolFields())
+	return slices.Concat(processFields(), remoteFields(), lifecycleFields(), toolFields())
 }
 
 // processFields returns the fields of a server that is a program.
 func processFields() []field {
 	return []field{
 		{"command", []string{"cmd"}, "The program, or a list of the program and its arguments. A name without a slash is looked up in PATH; a path is relative to this file.",
-			map[string]any{"oneOf": []any{typed("string"), listOf("string")}},
+			map[string]any{"oneOf": []any{typeSchema("string"), listSchema("string")}},
 			func(r *reader, n *node) {
 				if n.kind == listNode {
 					r.server.Command = append(r.texts(n), r.server.Command...)
@@ -72,19 +74,19 @@ func processFields() []field {
 					r.server.Command = append([]string{text}, r.server.Command...)
 				}
 			}},
-		{"args", []string{"arguments"}, "Arguments of the program.", listOf("string", "number", "boolean"),
+		{"args", []string{"arguments"}, "Arguments of the program.", listSchema("string", "number", "boolean"),
 			func(r *reader, n *node) { r.server.Command = append(r.server.Command, r.texts(n)...) }},
-		{"env", []string{"environment"}, "Environment variables for the server, in addition to the host's. null removes one.", mapOf("string", "number", "boolean", "null"),
+		{"env", []string{"environment"}, "Environment variables for the server, in addition to the host's. null removes one.", mapSchema("string", "number", "boolean", "null"),
 			func(r *reader, n *node) {
 				set, unset := r.vars(n, "=")
 				mergeInto(&r.server.Env, set)
 				r.server.Unset = append(r.server.Unset, unset...)
 			}},
-		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typed("string"),
+		{"env_file", nil, "A file of NAME=value lines with more environment variables; env wins.", typeSchema("string"),
 			func(r *reader, n *node) { r.server.EnvFile = r.text(n) }},
 		{"sandbox", nil, "Confines the program of the server: default, off, or settings. A confined server reads the system, its program and its working directory. It writes to a private home directory and a temporary directory. It reaches only what network allows (default off).", sandboxSchema(), readSandbox},
 		{"sandbox_enabled", []string{"sandboxed"}, "", nil, readSandboxEnabled},
-		{"cwd", []string{"dir", "workingDirectory", "workingDir", "workdir"}, "Working directory of the server, relative to this file.", typed("string"),
+		{"cwd", []string{"dir", "workingDirectory", "workingDir", "workdir"}, "Working directory of the server, relative to this file.", typeSchema("string"),
 			func(r *reader, n *node) { r.server.Dir = r.text(n) }},
 	}
 }
@@ -92,19 +94,19 @@ func processFields() []field {
 // remoteFields returns the fields of a server over HTTP.
 func remoteFields() []field {
 	return []field{
-		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server over HTTP.", typed("string"),
+		{"url", []string{"httpUrl", "serverUrl", "endpoint", "uri", "baseUrl"}, "Address of a server over HTTP.", typeSchema("string"),
 			func(r *reader, n *node) {
 				r.server.URL = r.text(n)
 				if normalizeName(r.field) == "httpurl" && r.server.Transport == "" {
 					r.server.Transport = StreamableHTTP
 				}
 			}},
-		{"headers", []string{"httpHeaders", "requestHeaders"}, "HTTP headers of every request.", mapOf("string"),
+		{"headers", []string{"httpHeaders", "requestHeaders"}, "HTTP headers of every request.", mapSchema("string"),
 			func(r *reader, n *node) {
 				set, _ := r.vars(n, ":")
 				mergeInto(&r.server.Headers, set)
 			}},
-		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers with values from the environment: header → variable name.", mapOf("string"),
+		{"env_headers", []string{"envHttpHeaders", "headersFromEnv"}, "HTTP headers with values from the environment: header → variable name.", mapSchema("string"),
 			func(r *reader, n *node) {
 				set := map[string]secret.Text{}
 				for name, variable := range r.textMap(n) {
@@ -112,12 +114,12 @@ func remoteFields() []field {
 				}
 				mergeInto(&r.server.Headers, set)
 			}},
-		{"api_key", []string{"bearerToken", "authorizationToken", "token"}, "Sent as Authorization: Bearer. Write ${NAME} to take it from the environment.", typed("string"),
+		{"api_key", []string{"bearerToken", "authorizationToken", "token"}, "Sent as Authorization: Bearer. Write ${NAME} to take it from the environment.", typeSchema("string"),
 			func(r *reader, n *node) { r.server.APIKey = secret.Text(r.text(n)) }},
-		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typed("string"),
+		{"auth_token_env", []string{"bearerTokenEnvVar", "apiKeyEnv"}, "The name of the environment variable that holds the bearer token.", typeSchema("string"),
 			func(r *reader, n *node) { r.server.AuthTokenEnv = r.text(n) }},
 		{"oauth", nil, "Settings for the sign-in by mcp-host login NAME, such as client, scopes and account. By default (true), the host registers itself as a client if the server asks for a sign-in. false: never sign in.", oauthSchema(), readOAuth},
-		{"credentials", nil, "Credentials of requests: those of the host (host), or, with auth, those of the calling user (caller), who signs in to the server by a link (default host).", oneOf("host", CallerCredentials),
+		{"credentials", nil, "Credentials of requests: those of the host (host), or, with auth, those of the calling user (caller), who signs in to the server by a link (default host).", enumSchema("host", CallerCredentials),
 			func(r *reader, n *node) {
 				if r.server.Credentials = r.choice(n, "host", CallerCredentials); r.server.Credentials == "host" {
 					r.server.Credentials = ""
@@ -129,16 +131,16 @@ func remoteFields() []field {
 		{"scopes", []string{"oauthScopes"}, "", nil,
 			func(r *reader, n *node) { r.server.OAuth.Scopes = append(r.server.OAuth.Scopes, r.scopes(n)...) }},
 		{"headers_helper", nil, "Program that prints more headers as a JSON object: a list of the program and its arguments, or a command line for the shell. It runs for each connection, and again if the server answers 401 or 403.",
-			map[string]any{"type": []string{"array", "string"}, "items": typed("string")}, readHeadersHelper},
-		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typed("boolean"),
+			map[string]any{"type": []string{"array", "string"}, "items": typeSchema("string")}, readHeadersHelper},
+		{"allow_private", nil, "Accept a public host name that resolves to a private address, for example inside a company network (default false).", typeSchema("boolean"),
 			func(r *reader, n *node) { r.server.AllowPrivate, _ = r.boolean(n) }},
-		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", oneOf(Stdio, StreamableHTTP, SSE),
+		{"transport", []string{"type", "serverType", "transportType"}, "Transport; default: inferred from command or url.", enumSchema(Stdio, StreamableHTTP, SSE),
 			readTransport},
 	}
 }
 
-// lifeFields returns the fields for the times, the start and the scope of a server.
-func lifeFields() []field {
+// lifecycleFields returns the fields for the times, the start and the scope of a server.
+func lifecycleFields() []field {
 	return []field{
 		{"timeout", []string{"toolTimeout", "callTimeout"}, "Maximum duration of a call; default: timeout in the settings.", durationSchema(),
 			func(r *reader, n *node) {
@@ -160,21 +162,21 @@ func lifeFields() []field {
 		{"max_concurrent", []string{"maxConcurrentTools", "maxConcurrency", "concurrency"}, "Maximum concurrent calls (default 5).",
 			map[string]any{"type": "integer", "minimum": 1},
 			func(r *reader, n *node) { r.server.MaxConcurrent = r.count(n) }},
-		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared). If you write shared explicitly, other hosts of the user can use the process, too, unless share or share_servers says otherwise.", oneOf("shared", "session", "call"),
+		{"scope", nil, "One process for all (shared), for each client (session), or for each call (default shared). If you write shared explicitly, other hosts of the user can use the process, too, unless share or share_servers says otherwise.", enumSchema("shared", "session", "call"),
 			func(r *reader, n *node) { r.server.Scope = r.choice(n, "shared", "session", "call") }},
-		{"lazy", nil, "Start the server only when it is first needed (default true).", typed("boolean"),
+		{"lazy", nil, "Start the server only when it is first needed (default true).", typeSchema("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok {
 					r.server.Lazy = &value
 				}
 			}},
-		{"share", nil, "Whether other hosts can use the server's process; without effect if share_servers is false (default: as share_servers says).", typed("boolean"),
+		{"share", nil, "Whether other hosts can use the server's process; without effect if share_servers is false (default: as share_servers says).", typeSchema("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok {
 					r.server.Share = &value
 				}
 			}},
-		{"enabled", []string{"isActive", "active"}, "false disables the server (default true).", typed("boolean"),
+		{"enabled", []string{"isActive", "active"}, "false disables the server (default true).", typeSchema("boolean"),
 			func(r *reader, n *node) {
 				if value, ok := r.boolean(n); ok && !value {
 					r.server.Disabled = true
@@ -186,7 +188,7 @@ func lifeFields() []field {
 					r.server.Disabled = true
 				}
 			}},
-		{"era", nil, "Protocol era of the server: modern (2026-07-28 and later), legacy (before), or auto to try both (default auto).", oneOf("auto", "legacy", "modern"),
+		{"era", nil, "Protocol era of the server: modern (2026-07-28 and later), legacy (before), or auto to try both (default auto).", enumSchema("auto", "legacy", "modern"),
 			func(r *reader, n *node) { r.server.Era = r.choice(n, "auto", "legacy", "modern") }},
 	}
 }
@@ -199,19 +201,19 @@ func toolFields() []field {
 		{"tools", []string{"toolFilter", "toolConfiguration"}, "Filters and renames the server's tools.", map[string]any{
 			"type": "object", "additionalProperties": false,
 			"properties": map[string]any{
-				"allow":    withDescription(listOfSome("string"), "Patterns; only tools whose own or served name matches are served."),
-				"block":    withDescription(listOf("string"), "Patterns; tools whose own or served name matches are not served."),
-				"rename":   withDescription(mapOf("string"), "Tool → served name."),
-				"describe": withDescription(mapOf("string"), "Tool → served description."),
+				"allow":    withDescription(nonEmptyListSchema("string"), "Patterns; only tools whose own or served name matches are served."),
+				"block":    withDescription(listSchema("string"), "Patterns; tools whose own or served name matches are not served."),
+				"rename":   withDescription(mapSchema("string"), "Tool → served name."),
+				"describe": withDescription(mapSchema("string"), "Tool → served description."),
 			}}, readTools},
 		{"allow_tools", []string{"allowedTools", "includeTools", "enabledTools", "includedTools"}, "", nil, allow},
 		{"block_tools", []string{"excludeTools", "excludedTools", "disabledTools", "blockedTools", "blocklist"}, "", nil, block},
-		{"prefix", nil, "Prefix of the server's tool names instead of NAME__; can be empty.", typed("string"),
+		{"prefix", nil, "Prefix of the server's tool names instead of NAME__; can be empty.", typeSchema("string"),
 			func(r *reader, n *node) {
 				text := r.text(n)
 				r.server.Prefix = &text
 			}},
-		{"description", []string{"displayName", "title"}, "A comment; the host does not use it.", typed("string"), nil},
+		{"description", []string{"displayName", "title"}, "A comment; the host does not use it.", typeSchema("string"), nil},
 	}
 }
 

@@ -119,9 +119,9 @@ func foreignKeys() []string {
 	return []string{"mcpServers", "mcp_servers", "mcp.servers", "mcp", "arsenal", "context_servers", "spec", "projects"}
 }
 
-// ownSettings reports whether the keys at the top of a file are the host's settings. In another
+// hasOwnSettings reports whether the keys at the top of a file are the host's settings. In another
 // product's file the settings are below toolroom:.
-func ownSettings(strict bool, root *node) bool {
+func hasOwnSettings(strict bool, root *node) bool {
 	return strict || root.get("servers") != nil ||
 		!isServerMap(root) && !slices.ContainsFunc(foreignKeys(), func(key string) bool { return root.get(key) != nil })
 }

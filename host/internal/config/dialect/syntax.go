@@ -19,12 +19,12 @@ import (
 )
 
 var (
-	startsJSON  = lazyregexp.New(`^(\s|//.*\n|/\*(.|\n)*?\*/)*\{`)
-	startsTable = lazyregexp.New(`(?m)^\s*\[[\w."' -]+\]\s*(#.*)?$`)
-	jsonLook    = lazyregexp.New(`^\s*\{\s*("|//|/\*)`)
-	comment     = lazyregexp.New(`(^|[^:])//|/\*`)
-	yamlLine    = lazyregexp.New(`^line (\d+): `)
-	tomlKey     = lazyregexp.New(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`)
+	startsJSONPattern = lazyregexp.New(`^(\s|//.*\n|/\*(.|\n)*?\*/)*\{`)
+	tomlTablePattern  = lazyregexp.New(`(?m)^\s*\[[\w."' -]+\]\s*(#.*)?$`)
+	jsonBeginPattern  = lazyregexp.New(`^\s*\{\s*("|//|/\*)`)
+	commentPattern    = lazyregexp.New(`(^|[^:])//|/\*`)
+	yamlLinePattern   = lazyregexp.New(`^line (\d+): `)
+	tomlKeyPattern    = lazyregexp.New(`"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+)`)
 )
 
 // parse parses a file as TOML, YAML or JSON, chosen by the file's name or else by the text.
@@ -54,11 +54,11 @@ func parse(file string, raw []byte) (*node, error) {
 		return parseYAML(text)
 	}
 	switch {
-	case startsJSON().MatchString(text):
+	case startsJSONPattern().MatchString(text):
 		if n, err := parseJSON(text); err == nil {
 			return n, nil
 		}
-	case startsTable().MatchString(text):
+	case tomlTablePattern().MatchString(text):
 		return parseTOML(text)
 	}
 	return parseYAML(text)
@@ -66,7 +66,7 @@ func parse(file string, raw []byte) (*node, error) {
 
 // looksJSON reports whether a text is JSON or JSONC rather than YAML.
 func looksJSON(text string) bool {
-	return jsonLook().MatchString(text)
+	return jsonBeginPattern().MatchString(text)
 }
 
 // parseYAML parses one YAML document, and returns an error for a second one. A text that
@@ -75,7 +75,7 @@ func parseYAML(text string) (n *node, err error) {
 	if looksJSON(text) {
 		if n, err := parseJSON(text); err == nil {
 			return n, nil
-		} else if comment().MatchString(text) {
+		} else if commentPattern().MatchString(text) {
 			return nil, err
 		}
 	}
@@ -105,7 +105,7 @@ func parseYAML(text string) (n *node, err error) {
 func yamlError(err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 0
-	if m := yamlLine().FindStringSubmatch(message); m != nil {
+	if m := yamlLinePattern().FindStringSubmatch(message); m != nil {
 		line, _ = strconv.Atoi(m[1]) //nolint:errcheck // 0 is fine
 		message = message[len(m[0]):]
 	}
@@ -318,7 +318,7 @@ func tomlLines(text string) map[string]int {
 // tomlPath returns the path of a dotted key, as in tomlConverter.lines.
 func tomlPath(dotted string) string {
 	path := ""
-	for _, m := range tomlKey().FindAllStringSubmatch(dotted, -1) {
+	for _, m := range tomlKeyPattern().FindAllStringSubmatch(dotted, -1) {
 		path += "\x00" + m[1] + m[2] + m[3]
 	}
 	return path

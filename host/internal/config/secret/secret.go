@@ -16,11 +16,11 @@ import (
 )
 
 var (
-	authority   = lazyregexp.New(`//[^\s"'<>]+`)
-	portEnds    = lazyregexp.New(`^[^/?#@]*:[0-9]*([/?#]|$)`)
-	queryValue  = lazyregexp.New(`([?&#][^=&#]*=)[^&#]*`)
-	oneVariable = lazyregexp.New(`^(\$\{[^{}]+\}|\{(env|file):[^{}]+\})$`)
-	urlPart     = lazyregexp.New(`[^/?&#=]+`)
+	authorityPattern   = lazyregexp.New(`//[^\s"'<>]+`)
+	portPattern        = lazyregexp.New(`^[^/?#@]*:[0-9]*([/?#]|$)`)
+	queryValuePattern  = lazyregexp.New(`([?&#][^=&#]*=)[^&#]*`)
+	oneVariablePattern = lazyregexp.New(`^(\$\{[^{}]+\}|\{(env|file):[^{}]+\})$`)
+	urlPartPattern     = lazyregexp.New(`[^/?&#=]+`)
 )
 
 // Hidden replaces a credential.
@@ -76,9 +76,9 @@ func looksIssued(value string) bool {
 // RedactURL returns an address with Hidden instead of its user and password, its query
 // values and the parts of its path that look like keys.
 func RedactURL(address string) string {
-	address = authority().ReplaceAllStringFunc(address, redactUser)
-	address = queryValue().ReplaceAllString(address, "${1}"+Hidden)
-	return urlPart().ReplaceAllStringFunc(address, func(part string) string {
+	address = authorityPattern().ReplaceAllStringFunc(address, redactUser)
+	address = queryValuePattern().ReplaceAllString(address, "${1}"+Hidden)
+	return urlPartPattern().ReplaceAllStringFunc(address, func(part string) string {
 		if looksIssued(part) {
 			return Hidden
 		}
@@ -95,7 +95,7 @@ func redactUser(rest string) string {
 		end = len(host)
 	}
 	at := strings.LastIndexByte(host[:end], '@')
-	if at < 0 && strings.Contains(host[:end], ":") && !portEnds().MatchString(host) {
+	if at < 0 && strings.Contains(host[:end], ":") && !portPattern().MatchString(host) {
 		at = strings.LastIndexByte(host, '@')
 	}
 	if at < 0 {
@@ -134,16 +134,16 @@ func redactFlagValue(arg string) string {
 // isVariable reports whether a text is only a variable, without a default, which could
 // be a credential.
 func isVariable(text string) bool {
-	return oneVariable().MatchString(text) && !strings.Contains(text, ":-")
+	return oneVariablePattern().MatchString(text) && !strings.Contains(text, ":-")
 }
 
 // IsCredential reports whether the name of a variable or header, or its value, looks
 // like that of a credential.
 func IsCredential(name, value string) bool { return IsSecretName(name) || looksIssued(value) }
 
-// namedValue matches a name and its value within a text: JSON (which may be in quotes
+// namedValuePattern matches a name and its value within a text: JSON (which may be in quotes
 // itself), a header, a connection string, an assignment.
-var namedValue = lazyregexp.New(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
+var namedValuePattern = lazyregexp.New(`([A-Za-z_][\w.-]*)(\\*["']?\s*[:=]\s*)((?i:(?:bearer|basic|token)\s+)?(?:\\*"[^"]*"?|\\*'[^']*'?|[^\s"';]+))`)
 
 // The limits of searching a text. Text that is nested deeper, and a longer word, are
 // hidden as a whole.
@@ -158,8 +158,8 @@ func redactPairs(text string, depth int) string {
 	if depth > maxNested {
 		return Hidden
 	}
-	return namedValue().ReplaceAllStringFunc(text, func(found string) string {
-		part := namedValue().FindStringSubmatch(found)
+	return namedValuePattern().ReplaceAllStringFunc(text, func(found string) string {
+		part := namedValuePattern().FindStringSubmatch(found)
 		switch {
 		case !IsSecretName(part[1]): // it may be a flag before the pair: --env=TOKEN=…
 			return part[1] + part[2] + redactPairs(part[3], depth+1)

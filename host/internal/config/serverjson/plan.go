@@ -13,9 +13,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 )
 
-// Ways returns the ways in which servers can be added, the preferred way first: by
+// InstallMethods returns the ways in which servers can be added, the preferred way first: by
 // their address, or by the type of their package.
-func Ways() []string { return []string{"remote", "npm", "pypi", "oci"} }
+func InstallMethods() []string { return []string{"remote", "npm", "pypi", "oci"} }
 
 // A Plan is a server to add to the configuration, and what it needs.
 type Plan struct {
@@ -30,15 +30,15 @@ type Plan struct {
 // cannot be added in that way, needs a value that is missing, or has none for a name in
 // set.
 func (e Entry) Plan(via string, set map[string][]string) (Plan, error) {
-	if via != "" && !slices.Contains(Ways(), via) {
-		return Plan{}, fmt.Errorf("%q is not a way to add a server; the ways are %s", via, strings.Join(Ways(), ", "))
+	if via != "" && !slices.Contains(InstallMethods(), via) {
+		return Plan{}, fmt.Errorf("%q is not a way to add a server; the ways are %s", via, strings.Join(InstallMethods(), ", "))
 	}
 	f := planner{set: set, used: map[string]bool{}}
-	for _, way := range Ways() {
+	for _, way := range InstallMethods() {
 		if via != "" && way != via {
 			continue
 		}
-		done, err := f.tryWay(e, way)
+		done, err := f.tryMethod(e, way)
 		switch {
 		case err != nil:
 			return Plan{}, fmt.Errorf("%s: %w", e.Name, err)
@@ -56,7 +56,7 @@ func (e Entry) Plan(via string, set map[string][]string) (Plan, error) {
 	for _, r := range e.Remotes {
 		have = append(have, r.Type)
 	}
-	return Plan{}, fmt.Errorf("%s can only be had as %s; this host adds servers by %s", e.Name, strings.Join(have, ", "), cmp.Or(via, strings.Join(Ways(), ", ")))
+	return Plan{}, fmt.Errorf("%s can only be had as %s; this host adds servers by %s", e.Name, strings.Join(have, ", "), cmp.Or(via, strings.Join(InstallMethods(), ", ")))
 }
 
 // A planner derives a plan from an entry and the values of the user.
@@ -66,10 +66,10 @@ type planner struct {
 	plan Plan
 }
 
-// tryWay sets the plan's server in one way: remote, or a type of package. It reports
+// tryMethod sets the plan's server in one way: remote, or a type of package. It reports
 // whether the entry has such a way; then an error says why it cannot be used.
-func (f *planner) tryWay(e Entry, way string) (found bool, err error) {
-	if way == "remote" {
+func (f *planner) tryMethod(e Entry, method string) (found bool, err error) {
+	if method == "remote" {
 		for _, kind := range []string{dialect.StreamableHTTP, dialect.SSE} {
 			for _, r := range e.Remotes {
 				if r.Type == kind {
@@ -80,7 +80,7 @@ func (f *planner) tryWay(e Entry, way string) (found bool, err error) {
 		return false, nil
 	}
 	for _, p := range e.Packages {
-		if p.Type == way && (p.Transport.Type == "" || p.Transport.Type == "stdio") {
+		if p.Type == method && (p.Transport.Type == "" || p.Transport.Type == "stdio") {
 			return true, f.planPackage(e, p)
 		}
 	}
@@ -108,8 +108,8 @@ func checkLiteral(text string) (string, error) {
 	return text, nil
 }
 
-// placeholder matches {NAME} in a value.
-var placeholder = lazyregexp.New(`\{([A-Za-z0-9_.-]+)\}`)
+// placeholderPattern matches {NAME} in a value.
+var placeholderPattern = lazyregexp.New(`\{([A-Za-z0-9_.-]+)\}`)
 
 // inputValues returns the values of an input; ok is false for an optional one without
 // value. name is shown to the user. It fails for a required one without value, and for
@@ -146,7 +146,7 @@ func (f *planner) inputValues(name string, in Input) (list []string, ok bool, er
 // required variable without a value. Unknown placeholders stay.
 func (f *planner) fillPlaceholders(text string, variables map[string]Input) (string, error) {
 	var failed error
-	text = placeholder().ReplaceAllStringFunc(text, func(match string) string {
+	text = placeholderPattern().ReplaceAllStringFunc(text, func(match string) string {
 		name := match[1 : len(match)-1]
 		in, known := variables[name]
 		if !known || failed != nil {
@@ -166,13 +166,13 @@ func (f *planner) fillPlaceholders(text string, variables map[string]Input) (str
 	return text, failed
 }
 
-// notVariable matches what the name of a variable cannot contain.
-var notVariable = lazyregexp.New(`[^A-Za-z0-9]+`)
+// notVariablePattern matches what the name of a variable cannot contain.
+var notVariablePattern = lazyregexp.New(`[^A-Za-z0-9]+`)
 
 // variableReference returns a reference ${NAME} to the environment variable for name, and
 // adds it to the plan's Needs: the user sets it.
 func (f *planner) variableReference(name string) string {
-	variable := strings.ToUpper(strings.Trim(notVariable().ReplaceAllString(name, "_"), "_"))
+	variable := strings.ToUpper(strings.Trim(notVariablePattern().ReplaceAllString(name, "_"), "_"))
 	if variable == "" || variable[0] >= '0' && variable[0] <= '9' {
 		variable = "MCP_" + variable
 	}
@@ -202,7 +202,7 @@ func (f *planner) planRemote(e Entry, r Remote) error {
 		s.Transport = dialect.SSE
 	}
 	for _, h := range r.Headers {
-		if !headerName().MatchString(h.Name) {
+		if !headerNamePattern().MatchString(h.Name) {
 			return fmt.Errorf("the entry has the header name %.80q", h.Name)
 		}
 		var text string
@@ -230,17 +230,17 @@ func (f *planner) planRemote(e Entry, r Remote) error {
 }
 
 var (
-	headerName  = lazyregexp.New(`^[A-Za-z0-9-]{1,100}$`)
-	envName     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
-	npmName     = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
-	pypiName    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
-	imageName   = lazyregexp.New(`^[a-z0-9][A-Za-z0-9._:/@-]*$`)
-	versionName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
+	headerNamePattern  = lazyregexp.New(`^[A-Za-z0-9-]{1,100}$`)
+	envNamePattern     = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]{0,200}$`)
+	npmNamePattern     = lazyregexp.New(`^(@[a-z0-9~][a-z0-9._~-]*/)?[a-z0-9~][a-z0-9._~-]*$`)
+	pypiNamePattern    = lazyregexp.New(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+	imageNamePattern   = lazyregexp.New(`^[a-z0-9][A-Za-z0-9._:/@-]*$`)
+	versionNamePattern = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+!-]*$`)
 )
 
-// refusedVariables matches environment variables with which an entry could choose the
+// refusedVariablePattern matches environment variables with which an entry could choose the
 // program that runs.
-var refusedVariables = lazyregexp.New(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
+var refusedVariablePattern = lazyregexp.New(`(?i)^(PATH|LD_.*|DYLD_.*|NODE_OPTIONS|PYTHON(PATH|HOME|STARTUP)|BASH_ENV|ENV|HOME|SHELL|(NPM|UV|PIP|DOCKER)_.*)$`)
 
 // planPackage sets the command and environment that run a package. It returns an error
 // for names, versions and runtime arguments that could run something else.
@@ -258,10 +258,10 @@ func (f *planner) planPackage(e Entry, p Package) error {
 	if err != nil {
 		return err
 	}
-	if p.Version != "" && !versionName().MatchString(p.Version) {
+	if p.Version != "" && !versionNamePattern().MatchString(p.Version) {
 		return fmt.Errorf("%.80q is not a version: give one version, such as 1.2.3, or a tag, such as latest", p.Version)
 	}
-	valid := map[string]func() *regexp.Regexp{"npm": npmName, "pypi": pypiName, "oci": imageName}[p.Type]
+	valid := map[string]func() *regexp.Regexp{"npm": npmNamePattern, "pypi": pypiNamePattern, "oci": imageNamePattern}[p.Type]
 	if !valid().MatchString(p.Identifier) {
 		return fmt.Errorf("%.200q is not the name of a package of %s: give %s:NAME", p.Identifier, p.Type, p.Type)
 	}
@@ -283,7 +283,7 @@ func (f *planner) planPackage(e Entry, p Package) error {
 			name += ":" + p.Version
 		}
 		s.Command = []string{"docker", "run", "-i", "--rm"}
-		for _, variable := range slices.Sorted(keys(env)) {
+		for _, variable := range slices.Sorted(keysOf(env)) {
 			s.Command = append(s.Command, "-e", variable)
 		}
 		s.Command = append(append(s.Command, runtime...), name)
@@ -293,8 +293,8 @@ func (f *planner) planPackage(e Entry, p Package) error {
 	return nil
 }
 
-// keys returns an iterator over the keys of a map.
-func keys(m map[string]secret.Text) func(func(string) bool) {
+// keysOf returns an iterator over the keys of a map.
+func keysOf(m map[string]secret.Text) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for key := range m {
 			if !yield(key) {
@@ -330,7 +330,7 @@ func checkDockerArgs(args []string) error {
 func (f *planner) environment(p Package) (map[string]secret.Text, error) {
 	env := map[string]secret.Text{}
 	for _, v := range p.Environment {
-		if !envName().MatchString(v.Name) || refusedVariables().MatchString(v.Name) {
+		if !envNamePattern().MatchString(v.Name) || refusedVariablePattern().MatchString(v.Name) {
 			return nil, fmt.Errorf("the entry sets the variable %.80q, which is not added automatically", v.Name)
 		}
 		_, given := f.set[v.Name]
@@ -394,8 +394,8 @@ func (f *planner) arguments(all []Argument) (args []string, err error) {
 	return args, nil
 }
 
-// notName matches what the name of a server in the configuration cannot contain.
-var notName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
+// notNamePattern matches what the name of a server in the configuration cannot contain.
+var notNamePattern = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // ServerName returns a server's name in the configuration from its name in a registry
 // or that of its package: the last part of its path, at most 40 characters.
@@ -403,6 +403,6 @@ func ServerName(name string) string {
 	name = name[strings.LastIndexAny(name, "/")+1:]
 	name, _, _ = strings.Cut(name, "@")
 	name, _, _ = strings.Cut(name, ":")
-	name = strings.Trim(notName().ReplaceAllString(name, "-"), "-_")
+	name = strings.Trim(notNamePattern().ReplaceAllString(name, "-"), "-_")
 	return cmp.Or(name[:min(len(name), 40)], "server")
 }

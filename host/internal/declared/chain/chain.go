@@ -181,7 +181,7 @@ func (v *validator) checkStep(at string, s Step, depth int) error {
 	if s.ID == "" {
 		return nil
 	}
-	if !identifier().MatchString(s.ID) {
+	if !identifierPattern().MatchString(s.ID) {
 		return fmt.Errorf("%s.id: %q must have only letters, digits, _ and -", at, s.ID)
 	}
 	if v.known[s.ID] {

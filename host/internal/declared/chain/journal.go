@@ -17,20 +17,20 @@ import (
 // A Journal stores the finished steps of calls that wait for a decision, so that the
 // same call continues from there when it is repeated, even if the process was killed.
 type Journal interface {
-	// Take returns the stored data of an earlier identical call, and locks it for this
+	// LoadAndLock returns the stored data of an earlier identical call, and locks it for this
 	// call; nil: nothing is stored. It does not remove the data.
-	Take(ctx context.Context, req *call.Request) (*Kept, error)
+	LoadAndLock(ctx context.Context, req *call.Request) (*StoredSteps, error)
 
-	// Allowed returns an error if the caller may not call the tool, although the
+	// CheckAllowed returns an error if the caller may not call the tool, although the
 	// result is stored.
-	Allowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
+	CheckAllowed(ctx context.Context, req *call.Request, tool string, arguments json.RawMessage) error
 
-	// Keep replaces the stored data, which expires at until.
-	Keep(ctx context.Context, req *call.Request, value []byte, until time.Time) error
+	// Save replaces the stored data, which expires at until.
+	Save(ctx context.Context, req *call.Request, value []byte, until time.Time) error
 }
 
-// Kept holds the steps of an earlier call that this call continues.
-type Kept struct {
+// StoredSteps holds the steps of an earlier call that this call continues.
+type StoredSteps struct {
 	Value   []byte
 	Until   time.Time
 	Drop    func(ctx context.Context) // removes the stored data
@@ -54,7 +54,7 @@ func (r *run) loadJournal(ctx context.Context) (end func(), err error) {
 	if r.journal == nil {
 		return end, nil
 	}
-	kept, err := r.journal.Take(ctx, r.req)
+	kept, err := r.journal.LoadAndLock(ctx, r.req)
 	if err != nil || kept == nil {
 		return end, err
 	}
@@ -137,7 +137,7 @@ func (r *run) store(ctx context.Context, until time.Time) error {
 	}
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), journalTimeout)
 	defer cancel()
-	return r.journal.Keep(late, r.req, value, until)
+	return r.journal.Save(late, r.req, value, until)
 }
 
 // stepID identifies a step by its position and the results to which its arguments

@@ -27,22 +27,22 @@ type notes struct {
 	taken int    // by calls that are not over
 }
 
-func (n *notes) Allowed(_ context.Context, _ *call.Request, tool string, _ json.RawMessage) error {
+func (n *notes) CheckAllowed(_ context.Context, _ *call.Request, tool string, _ json.RawMessage) error {
 	if tool == n.no {
 		return toolerr.New(toolerr.PolicyDenied, "%s must not be called", tool)
 	}
 	return nil
 }
 
-func (n *notes) Take(context.Context, *call.Request) (*chain.Kept, error) {
+func (n *notes) LoadAndLock(context.Context, *call.Request) (*chain.StoredSteps, error) {
 	if n.value == nil {
 		return nil, nil
 	}
 	n.taken++
-	return &chain.Kept{Value: n.value, Until: n.until, Drop: func(context.Context) { n.value = nil }, Release: func() { n.taken-- }}, nil
+	return &chain.StoredSteps{Value: n.value, Until: n.until, Drop: func(context.Context) { n.value = nil }, Release: func() { n.taken-- }}, nil
 }
 
-func (n *notes) Keep(_ context.Context, _ *call.Request, value []byte, until time.Time) error {
+func (n *notes) Save(_ context.Context, _ *call.Request, value []byte, until time.Time) error {
 	n.value, n.until = value, until
 	return n.fault
 }

@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	identifier = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
-	element    = lazyregexp.New(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
+	identifierPattern = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	elementPattern    = lazyregexp.New(`^(?:([A-Za-z0-9_$@-]+)|\[(\d{1,6})\]|\["([^"\]]*)"\])`)
 )
 
 // ref is a reference ${…} in a text.
@@ -70,7 +70,7 @@ func parseRef(inside string) (ref, error) {
 	var parts []string
 	rest := strings.TrimSpace(inside)
 	for rest != "" {
-		m := element().FindStringSubmatch(rest)
+		m := elementPattern().FindStringSubmatch(rest)
 		if m == nil {
 			return r, fmt.Errorf("%s is not a reference; use ${args.NAME} or ${steps.ID.result}", r.text)
 		}

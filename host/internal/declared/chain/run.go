@@ -17,7 +17,7 @@ import (
 
 // New returns the handler of a chain. The finished steps of a call that waits for a
 // decision are stored in journal, unless that is nil. It returns the error of c.Validate.
-func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handler, error) {
+func New(c Config, shape executor.Shape, callTool Call, journal Journal) (call.Handler, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
@@ -26,7 +26,7 @@ func New(c Config, shape executor.Shape, make Call, journal Journal) (call.Handl
 		if err != nil {
 			return nil, err
 		}
-		r := &run{call: make, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
+		r := &run{call: callTool, journal: journal, scope: scope{args: arguments, steps: map[string]outcome{}}, tool: req.Tool.Name}
 		r.req = serializeNotifications(r.countQuestions(req))
 		end, err := r.loadJournal(ctx)
 		if err != nil {
@@ -82,7 +82,7 @@ type run struct {
 	mu         sync.Mutex
 	scope      scope
 	results    map[string]json.RawMessage // results by stepID; with those of the call that this call continues
-	continued  *Kept                      // stored data of the call that this call continues; nil: none
+	continued  *StoredSteps               // stored data of the call that this call continues; nil: none
 	unanswered int                        // number of unanswered questions
 
 	storing sync.Mutex // held while the journal is written
@@ -209,7 +209,7 @@ func (r *run) runStep(ctx context.Context, at string, s Step) (*outcome, error) 
 	}
 	at = r.stepID(at, s.Args)
 	if one := r.storedOutcome(at); one != nil {
-		if err := r.journal.Allowed(ctx, r.req, s.Tool, arguments); err != nil {
+		if err := r.journal.CheckAllowed(ctx, r.req, s.Tool, arguments); err != nil {
 			return nil, r.stepError(s, err)
 		}
 		r.setOutcome(s, *one)

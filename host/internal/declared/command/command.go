@@ -123,10 +123,10 @@ func (c Config) environment(lookup func(string) (string, bool)) []string {
 	return env
 }
 
-// convertOutput converts a program's output into the tool's result. said is the end of its
+// convertOutput converts a program's output into the tool's result. stderr is the end of its
 // standard error, and failed how it failed; a valid error or pending member takes precedence.
 // The error is *call.PendingError, *call.ExecutionError, or that of an invalid result.
-func convertOutput(req *call.Request, shape executor.Shape, output []byte, said string, failed error) (*call.Result, error) {
+func convertOutput(req *call.Request, shape executor.Shape, output []byte, stderr string, failed error) (*call.Result, error) {
 	tool := req.Tool.Name
 	output = bytes.TrimSpace(output)
 	valid := len(output) > 0 && jsonrpc.Valid(output) == nil
@@ -158,9 +158,9 @@ func convertOutput(req *call.Request, shape executor.Shape, output []byte, said 
 	}
 	switch {
 	case failed != nil:
-		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + quotedOutput(said), Cause: failed}
+		return nil, &call.ExecutionError{Tool: tool, Phase: call.PhaseExecute, Message: tool + " failed" + quotedOutput(stderr), Cause: failed}
 	case !valid:
-		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", quotedOutput(said))
+		return nil, executor.Invalid(tool, "the program's output is not JSON; want {\"result\": …}%s", quotedOutput(stderr))
 	case result == nil:
 		result = output
 	}

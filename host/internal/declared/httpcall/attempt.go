@@ -213,9 +213,9 @@ func withoutURL(err error) error {
 
 // errorOfStatus returns the error for status 401, 403, 408, 429 or 5xx; nil for any
 // other.
-func (e *client) errorOfStatus(tool string, resp *http.Response, said string) error {
+func (e *client) errorOfStatus(tool string, resp *http.Response, bodyText string) error {
 	status := resp.StatusCode
-	text := fmt.Sprintf("HTTP %d %s%s", status, http.StatusText(status), said)
+	text := fmt.Sprintf("HTTP %d %s%s", status, http.StatusText(status), bodyText)
 	cause := &statusError{status, text}
 	var err error
 	switch {

@@ -264,7 +264,7 @@ func (c *compiled) hasBody() bool {
 // New returns the handler of a declared HTTP tool. again returns the retry settings for
 // calls that the retry stage would not repeat. agent is the User-Agent. It returns an error
 // if c is not valid.
-func New(c Config, shape executor.Shape, again func() retry.Config, agent string) (call.Handler, error) {
+func New(c Config, shape executor.Shape, retryConfig func() retry.Config, agent string) (call.Handler, error) {
 	compiled, err := c.compile()
 	if err != nil {
 		return nil, err
@@ -288,7 +288,7 @@ func New(c Config, shape executor.Shape, again func() retry.Config, agent string
 		tool.Idempotent = true // because of the key
 		keyed := *req
 		keyed.Tool = &tool
-		res, err := retry.New(again())(once)(ctx, &keyed)
+		res, err := retry.New(retryConfig())(once)(ctx, &keyed)
 		if err != nil && req.Tool.IsRepeatable() {
 			return nil, retry.Permanent(err) // the retry stage must not repeat the call
 		}

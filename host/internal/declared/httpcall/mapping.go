@@ -25,7 +25,7 @@ type mapping struct {
 	calculates bool
 }
 
-var calculation = lazyregexp.New(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
+var calculationPattern = lazyregexp.New(`[<>=!]|\b(?:abs|avg|ceil|contains|floor|max|max_by|min|min_by|sort|sort_by|sum|to_number|type)\s*\(`)
 
 // parseMapping parses an expression; nil for an empty one. It returns an error for a
 // malformed one.
@@ -37,7 +37,7 @@ func parseMapping(expression string) (*mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &mapping{path, calculation().MatchString(expression)}, nil
+	return &mapping{path, calculationPattern().MatchString(expression)}, nil
 }
 
 // apply returns the result of the expression for a JSON text. It returns an error if the

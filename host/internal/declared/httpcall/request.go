@@ -152,7 +152,7 @@ func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMess
 	return body, nil
 }
 
-var traceparentForm = lazyregexp.New(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+var traceparentPattern = lazyregexp.New(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
 // traceparentOf returns the trace context of a call, "" if it is not traced.
 func traceparentOf(params json.RawMessage) string {
@@ -164,7 +164,7 @@ func traceparentOf(params json.RawMessage) string {
 			Traceparent string `json:"traceparent"`
 		} `json:"_meta"`
 	}
-	if json.Unmarshal(params, &p) != nil || !traceparentForm().MatchString(p.Meta.Traceparent) {
+	if json.Unmarshal(params, &p) != nil || !traceparentPattern().MatchString(p.Meta.Traceparent) {
 		return ""
 	}
 	return p.Meta.Traceparent

@@ -12,8 +12,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// parameter matches {name} and {{.name}}.
-var parameter = lazyregexp.New(`\{\{\s*\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
+// parameterPattern matches {name} and {{.name}}.
+var parameterPattern = lazyregexp.New(`\{\{\s*\.([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}|\{([A-Za-z_][A-Za-z0-9_-]*)\}`)
 
 // template is a text with parameters.
 type template []piece
@@ -24,7 +24,7 @@ type piece struct{ text, name string }
 // parseTemplate parses a text with parameters {NAME} or {{.NAME}}. Other braces are text.
 func parseTemplate(text string) (t template) {
 	at := 0
-	for _, m := range parameter().FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range parameterPattern().FindAllStringSubmatchIndex(text, -1) {
 		if m[0] > at {
 			t = append(t, piece{text: text[at:m[0]]})
 		}

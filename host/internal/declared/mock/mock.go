@@ -199,8 +199,8 @@ func New(c Config, shape executor.Shape) (call.Handler, error) {
 	}, nil
 }
 
-// missingKey matches the template error for an argument that the call lacks (1).
-var missingKey = lazyregexp.New(`map has no entry for key "(.*)"$`)
+// missingKeyPattern matches the template error for an argument that the call lacks (1).
+var missingKeyPattern = lazyregexp.New(`map has no entry for key "(.*)"$`)
 
 // executeTemplate returns the output of the template for the arguments of a call. It
 // returns MISSING_PARAMETER for an argument that is missing, a *call.ExecutionError if
@@ -221,7 +221,7 @@ func executeTemplate(ctx context.Context, t *template.Template, req *call.Reques
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if m := missingKey().FindStringSubmatch(err.Error()); m != nil {
+		if m := missingKeyPattern().FindStringSubmatch(err.Error()); m != nil {
 			return nil, executor.Missing(req.Tool.Name, m[1], "mock_template")
 		}
 		return nil, &call.ExecutionError{

@@ -48,11 +48,11 @@ type player struct {
 }
 
 // Replay sends the client's messages to a host, in the recorded order of messages and
-// answers, and compares the answers. serve runs the host until in ends. patience is the
+// answers, and compares the answers. serve runs the host until in ends. timeout is the
 // longest time to wait for an answer. It does not compare the host's notifications,
 // because their number depends on timing. It fails if serve fails or a message cannot
 // be sent.
-func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
+func Replay(ctx context.Context, f *Session, timeout time.Duration, serve func(ctx context.Context, in io.Reader, out io.Writer) error) (Outcome, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	in, toHost := io.Pipe()
@@ -69,13 +69,13 @@ func Replay(ctx context.Context, f *Session, patience time.Duration, serve func(
 		in.Close()  //nolint:errcheck // the same
 	})
 	work.Go(func() { p.read(fromHost) })
-	outcome, err := p.play(ctx, patience)
+	outcome, err := p.play(ctx, timeout)
 	toHost.Close() //nolint:errcheck // of a pipe in memory
 	done := make(chan struct{})
 	go func() { work.Wait(); close(done) }()
 	select {
 	case <-done:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		cancel()
 		<-done
 	}
@@ -109,9 +109,9 @@ func (p *player) read(from io.Reader) {
 }
 
 // play sends the recorded messages of the client and compares the answers. It waits at
-// most patience for each answer. A missing request of the host is a difference; a
+// most timeout for each answer. A missing request of the host is a difference; a
 // message that cannot be sent is an error.
-func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, error) {
+func (p *player) play(ctx context.Context, timeout time.Duration) (Outcome, error) {
 	outcome := Outcome{Differences: []Difference{}}
 	for i, e := range p.file.Entries {
 		line := i + 2
@@ -126,12 +126,12 @@ func (p *player) play(ctx context.Context, patience time.Duration) (Outcome, err
 			}
 		case bad != nil || m.Kind == jsonrpc.Notification:
 		case m.Kind == jsonrpc.Request:
-			if !p.waitForRequest(ctx, m, patience) {
+			if !p.waitForRequest(ctx, m, timeout) {
 				outcome.Differences = append(outcome.Differences, Difference{line, m.Method, "the host did not send this request\n"})
 			}
 		default:
 			outcome.Answers++
-			d, err := p.compare(ctx, e, m, patience)
+			d, err := p.compare(ctx, e, m, timeout)
 			if err != nil {
 				return outcome, err
 			}
@@ -191,10 +191,10 @@ func requestSubject(m jsonrpc.Message) string {
 }
 
 // waitUntil waits until take returns true, and reports whether it did. take is called
-// with p.mu held, now and after each change. It returns false if patience or ctx ends
+// with p.mu held, now and after each change. It returns false if timeout or ctx ends
 // first, or if the host's output has ended.
-func (p *player) waitUntil(ctx context.Context, patience time.Duration, take func() bool) bool {
-	timer := time.NewTimer(patience)
+func (p *player) waitUntil(ctx context.Context, timeout time.Duration, take func() bool) bool {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		p.mu.Lock()
@@ -215,8 +215,8 @@ func (p *player) waitUntil(ctx context.Context, patience time.Duration, take fun
 
 // waitForRequest waits for a request of the host with the method of the recorded
 // request m, and reports whether it came.
-func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience time.Duration) bool {
-	return p.waitUntil(ctx, patience, func() bool {
+func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, timeout time.Duration) bool {
+	return p.waitUntil(ctx, timeout, func() bool {
 		for i, asked := range p.hostRequests {
 			if asked.Method == m.Method {
 				p.ids[string(m.ID)] = string(asked.ID)
@@ -228,13 +228,13 @@ func (p *player) waitForRequest(ctx context.Context, m jsonrpc.Message, patience
 	})
 }
 
-// compare waits for the answer to the recorded answer m, at most patience, and returns the
+// compare waits for the answer to the recorded answer m, at most timeout, and returns the
 // differences as text; "": none. A missing answer is a difference. It returns the error of
 // ctx.
-func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, patience time.Duration) (string, error) {
+func (p *player) compare(ctx context.Context, e Entry, m jsonrpc.Message, timeout time.Duration) (string, error) {
 	id := string(m.ID)
 	var got jsonrpc.Message
-	if !p.waitUntil(ctx, patience, func() bool {
+	if !p.waitUntil(ctx, timeout, func() bool {
 		list := p.answers[id]
 		if len(list) == 0 {
 			return false

@@ -196,8 +196,8 @@ func (s *session) request(method, params string) (jsonrpc.Message, error) {
 
 // waitForAnswer returns the answer to the request id. It returns an error after
 // timeout, and one that wraps errGone if the program has closed its output.
-func (s *session) waitForAnswer(id string, patience time.Duration) (jsonrpc.Message, error) {
-	timer := time.NewTimer(patience)
+func (s *session) waitForAnswer(id string, timeout time.Duration) (jsonrpc.Message, error) {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
 		s.mu.Lock()
@@ -216,18 +216,18 @@ func (s *session) waitForAnswer(id string, patience time.Duration) (jsonrpc.Mess
 		select {
 		case <-change:
 		case <-timer.C:
-			return m, fmt.Errorf("no answer within %v", patience)
+			return m, fmt.Errorf("no answer within %v", timeout)
 		}
 	}
 }
 
 // closeInput closes the program's input and waits for its end. ended is false if the
 // program was killed after timeout; status is its exit status.
-func (s *session) closeInput(patience time.Duration) (status int, ended bool) {
+func (s *session) closeInput(timeout time.Duration) (status int, ended bool) {
 	if s.stdin != nil {
 		s.stdin.Close() //nolint:errcheck // it may have gone
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-s.exited:

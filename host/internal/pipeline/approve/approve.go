@@ -141,14 +141,14 @@ func (s *Stage) Stage(next call.Handler) call.Handler {
 			switch r.StateAt(s.store.now()) {
 			case Pending:
 				if asked {
-					return nil, s.pending(r)
+					return nil, s.pendingError(r)
 				}
 				asked = true
 				if err := s.notify(ctx, r, token); err != nil {
 					return nil, s.storeError(req, err)
 				}
 				if err := s.awaitDecision(ctx, req, r); err != nil && ctx.Err() != nil {
-					return nil, s.pending(r) // the caller's time is over; the request stays pending
+					return nil, s.pendingError(r) // the caller's time is over; the request stays pending
 				} else if err != nil {
 					return nil, err
 				}
@@ -305,9 +305,9 @@ func (s *Stage) notify(ctx context.Context, r *Record, token string) error {
 	return nil
 }
 
-// pending returns the error for a call that waits for a decision. Nothing of the call
+// pendingError returns the error for a call that waits for a decision. Nothing of the call
 // was done.
-func (s *Stage) pending(r *Record) error {
+func (s *Stage) pendingError(r *Record) error {
 	return &call.PendingError{Pending: s.pendingOf(r), Resumes: true}
 }
 

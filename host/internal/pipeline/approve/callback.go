@@ -123,9 +123,9 @@ type queuedNotice struct {
 const maxQueuedNotices = 64
 
 // newNotifier returns a notifier for the callback of c. The caller closes it.
-func newNotifier(c Config, book *Store) *notifier {
+func newNotifier(c Config, store *Store) *notifier {
 	c.Callback = c.Callback.withDefaults()
-	n := &notifier{cfg: c, store: book, claimed: map[string]bool{}, client: &http.Client{
+	n := &notifier{cfg: c, store: store, claimed: map[string]bool{}, client: &http.Client{
 		Transport:     httpguard.RefuseUpgrades(&http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}),
 		Timeout:       c.Callback.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -83,9 +83,9 @@ func (s *Stage) elicit(ctx context.Context, req *call.Request, r *Record) error 
 // questionText returns the text that a client shows: tool, server, reason, scope and
 // arguments.
 func questionText(r *Record) string {
-	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", Visible(r.Tool), Visible(r.Server), Visible(r.Reason), Shown(r.Args))
+	text := fmt.Sprintf("May %s of server %s be called? %s.\n\n%s", EscapeInvisible(r.Tool), EscapeInvisible(r.Server), EscapeInvisible(r.Reason), FormatJSON(r.Args))
 	if r.Where != "" {
-		text += "\n\n(" + Visible(r.Where) + ")"
+		text += "\n\n(" + EscapeInvisible(r.Where) + ")"
 	}
 	return text
 }

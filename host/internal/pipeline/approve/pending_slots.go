@@ -74,11 +74,11 @@ func (b *Store) reserveSlot(ctx context.Context, r *Record, account string) erro
 	var old []string
 	err = b.changeRegister(ctx, func(reg *slotRegister) (bool, error) {
 		reg.removeSlots(func(p pendingSlot) bool { return !b.now().Before(p.Until) || gone[p.ID] })
-		full := reg.checkRoom(mine)
+		full := reg.checkLimits(mine)
 		if full != nil && gone == nil {
 			gone = b.decidedIDs(ctx, reg.Open)
 			reg.removeSlots(func(p pendingSlot) bool { return gone[p.ID] })
-			full = reg.checkRoom(mine)
+			full = reg.checkLimits(mine)
 		}
 		if full != nil {
 			return false, full
@@ -125,15 +125,15 @@ func (reg *slotRegister) removeSlots(match func(pendingSlot) bool) {
 	reg.Open = slices.DeleteFunc(reg.Open, match)
 }
 
-// checkRoom returns LIMIT_REACHED if adding the slot mine would exceed a limit.
-func (reg *slotRegister) checkRoom(mine pendingSlot) error {
-	who, sameEntryPoint, size := 0, 0, mine.Size
+// checkLimits returns LIMIT_REACHED if adding a slot would exceed a limit.
+func (reg *slotRegister) checkLimits(added pendingSlot) error {
+	who, sameEntryPoint, size := 0, 0, added.Size
 	for _, p := range reg.Open {
 		size += p.Size
-		if p.Who == mine.Who {
+		if p.Who == added.Who {
 			who++
 		}
-		if p.EntryPoint == mine.EntryPoint {
+		if p.EntryPoint == added.EntryPoint {
 			sameEntryPoint++
 		}
 	}

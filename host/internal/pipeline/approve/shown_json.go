@@ -11,20 +11,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// Shown formats JSON for a person: members in order, one on each line, numbers as
+// FormatJSON formats JSON for a person: members in order, one on each line, numbers as
 // written, and texts decoded. Invisible characters and look-alikes are escaped. A line
 // break in a text is shown as \n followed by a line break, so that no part of a text
 // can be mistaken for the structure around it.
-func Shown(raw json.RawMessage) string { return format(raw, false) }
+func FormatJSON(raw json.RawMessage) string { return format(raw, false) }
 
-// ShownLine does the same as Shown on one line.
-func ShownLine(raw json.RawMessage) string { return format(raw, true) }
+// FormatJSONLine does the same as FormatJSON on one line.
+func FormatJSONLine(raw json.RawMessage) string { return format(raw, true) }
 
-// Visible escapes the invisible characters of a text except line breaks and tabs.
-func Visible(text string) string { return visible.Text(text) }
+// EscapeInvisible escapes the invisible characters of a text except line breaks and tabs.
+func EscapeInvisible(text string) string { return visible.Text(text) }
 
-// VisibleLine does the same as Visible, on one line.
-func VisibleLine(text string) string { return visible.Line(text) }
+// EscapeInvisibleLine does the same as EscapeInvisible, on one line.
+func EscapeInvisibleLine(text string) string { return visible.Line(text) }
 
 // formatter formats a JSON text.
 type formatter struct {
@@ -38,7 +38,7 @@ func format(raw json.RawMessage, flat bool) string {
 	d := formatter{flat: flat}
 	raw = bytes.TrimSpace(raw)
 	if jsonrpc.Valid(raw) != nil || !d.writeValue(raw, 0) {
-		return VisibleLine(string(raw))
+		return EscapeInvisibleLine(string(raw))
 	}
 	return d.b.String()
 }

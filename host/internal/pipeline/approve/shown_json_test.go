@@ -22,8 +22,8 @@ func TestShown(t *testing.T) {
 		{`"\\u200b"`, `"\\u200b"`, `"\\u200b"`},
 		{`"Zürich 東京 🙂"`, `"Zürich 東京 🙂"`, `"Zürich 東京 🙂"`},
 	} {
-		require.Equal(t, c.line, approve.ShownLine(json.RawMessage(c.raw)))
-		require.Equal(t, c.lines, approve.Shown(json.RawMessage(c.raw)))
+		require.Equal(t, c.line, approve.FormatJSONLine(json.RawMessage(c.raw)))
+		require.Equal(t, c.lines, approve.FormatJSON(json.RawMessage(c.raw)))
 	}
 	for _, hidden := range []string{
 		"\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u202a", "\u202e", "\u2060", "\u2064", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u034f", "\u061c",
@@ -32,16 +32,16 @@ func TestShown(t *testing.T) {
 	} {
 		raw, err := json.Marshal("a" + hidden + "b")
 		require.NoError(t, err)
-		for _, shown := range []string{approve.Shown(raw), approve.ShownLine(raw), approve.Visible("a" + hidden + "b"), approve.VisibleLine("a" + hidden + "b")} {
+		for _, shown := range []string{approve.FormatJSON(raw), approve.FormatJSONLine(raw), approve.EscapeInvisible("a" + hidden + "b"), approve.EscapeInvisibleLine("a" + hidden + "b")} {
 			require.NotContains(t, shown, hidden, "%U", []rune(hidden))
 			require.Contains(t, shown, `\`)
 		}
 	}
-	require.Equal(t, "a\n\tb", approve.Visible("a\n\tb"))
-	require.Equal(t, `a\nstate     approved`, approve.VisibleLine("a\nstate     approved"))
-	require.Equal(t, `{"a":\n1`, approve.Shown(json.RawMessage("{\"a\":\n1")), "what is not JSON is shown as it is")
+	require.Equal(t, "a\n\tb", approve.EscapeInvisible("a\n\tb"))
+	require.Equal(t, `a\nstate     approved`, approve.EscapeInvisibleLine("a\nstate     approved"))
+	require.Equal(t, `{"a":\n1`, approve.FormatJSON(json.RawMessage("{\"a\":\n1")), "what is not JSON is shown as it is")
 	deep := strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
-	require.Equal(t, deep, approve.Shown(json.RawMessage(deep)))
+	require.Equal(t, deep, approve.FormatJSON(json.RawMessage(deep)))
 }
 
 // Blanks cannot move the rest of a text out of sight.
@@ -56,7 +56,7 @@ func TestLongRunsOfBlanksAreCounted(t *testing.T) {
 	} {
 		raw, err := json.Marshal(given)
 		require.NoError(t, err)
-		require.Equal(t, want, approve.ShownLine(raw))
-		require.LessOrEqual(t, strings.Count(approve.Shown(raw), "\n"), 3)
+		require.Equal(t, want, approve.FormatJSONLine(raw))
+		require.LessOrEqual(t, strings.Count(approve.FormatJSON(raw), "\n"), 3)
 	}
 }

@@ -304,17 +304,17 @@ func (l *Log) Close() error {
 	return err
 }
 
-// ordinaryArguments returns the arguments of a tool that are not credentials although
+// nonSecretArguments returns the arguments of a tool that are not credentials although
 // their names suggest it: bash's session is a name that the model chooses.
-func ordinaryArguments(tool *call.Tool) []string {
+func nonSecretArguments(tool *call.Tool) []string {
 	if tool.Server == "bash" && tool.Original == "bash" {
 		return []string{"session"}
 	}
 	return nil
 }
 
-// append appends a record as JSON without a line end.
-func (l *Log) append(dst []byte, r record) []byte {
+// appendRecord appends a record as JSON without a line end.
+func (l *Log) appendRecord(dst []byte, r record) []byte {
 	dst = r.at.UTC().AppendFormat(append(dst, `{"time":"`...), timeFormat)
 	dst = append(append(dst, `","event":"`...), r.event...)
 	if r.tool == nil {
@@ -330,7 +330,7 @@ func (l *Log) append(dst []byte, r record) []byte {
 		if r.depth > 0 {
 			dst = strconv.AppendInt(append(dst, `,"depth":`...), int64(r.depth), 10)
 		}
-		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, ordinaryArguments(r.tool)...)
+		dst = redact.AppendJSON(append(dst, `,"args":`...), r.args, l.cfg.MaxArgs, nonSecretArguments(r.tool)...)
 		return append(dst, '}')
 	}
 	dst = strconv.AppendFloat(append(dst, `,"ms":`...), float64(r.duration.Microseconds())/1000, 'f', -1, 64)

@@ -65,7 +65,7 @@ func (l *Log) write() {
 		}
 		records, closed := l.takeRecords(spare)
 		for i := range records {
-			b.text = l.append(b.text, records[i])
+			b.text = l.appendRecord(b.text, records[i])
 			b.ends = append(b.ends, len(b.text))
 			if b.isFull() || i == len(records)-1 {
 				l.appendBatch(&b)

@@ -58,7 +58,7 @@ func (c Config) withDefaults() Config {
 		c.Open = 5 * time.Second
 	}
 	if c.Failure == nil {
-		c.Failure = Failure
+		c.Failure = CountsAsFailure
 	}
 	return c
 }
@@ -158,8 +158,8 @@ func (b *Breaker) leave(server string, began time.Time, trial bool, err error, g
 	}
 }
 
-// Failure reports whether an error means that the server could not be reached.
-func Failure(err error) bool {
+// CountsAsFailure reports whether an error means that the server could not be reached.
+func CountsAsFailure(err error) bool {
 	var answered *call.MCPError
 	if errors.As(err, &answered) {
 		return false

@@ -159,7 +159,7 @@ func TestWhatIsAFailureOfTheWay(t *testing.T) {
 		{context.Canceled, false},
 		{errors.New("odd"), false},
 	} {
-		require.Equal(t, c.want, breaker.Failure(c.err), "%v", c.err)
+		require.Equal(t, c.want, breaker.CountsAsFailure(c.err), "%v", c.err)
 		l := newLine(breaker.Config{Failures: 1})
 		l.err = c.err
 		l.call(t, "s") //nolint:errcheck // it fails

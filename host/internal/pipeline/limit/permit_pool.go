@@ -51,14 +51,14 @@ func newPermitPool(size int) *permitPool {
 
 // callerState returns the state of the caller who belongs to an account, and records that it
 // was used now. It creates the state if necessary.
-func (p *permitPool) callerState(w, account callerAccount, now time.Time) *caller {
-	c := p.callers[w]
+func (p *permitPool) callerState(key, account callerAccount, now time.Time) *caller {
+	c := p.callers[key]
 	if c == nil {
 		if len(p.callers) >= maxKnownCallers {
 			p.removeIdleCallers()
 		}
 		c = &caller{account: account}
-		p.callers[w] = c
+		p.callers[key] = c
 	}
 	c.seen = now
 	return c

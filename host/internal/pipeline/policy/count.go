@@ -210,14 +210,14 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 
 // tallyOf returns the counters of a caller or turn, new ones if necessary, and records that
 // they were used. At maxCallers it forgets others. n.mu is held.
-func (n *counters) tallyOf(w callerKey, now time.Time) *tally {
-	t := n.callers[w]
+func (n *counters) tallyOf(key callerKey, now time.Time) *tally {
+	t := n.callers[key]
 	if t == nil {
 		if len(n.callers) >= maxCallers {
 			n.dropOldest()
 		}
 		t = &tally{}
-		n.callers[w] = t
+		n.callers[key] = t
 	}
 	t.last = now
 	return t

@@ -67,7 +67,7 @@ func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (
 	policy := retry.Policy{Attempts: c.Attempts, Base: c.Base, MaxWait: c.MaxWait,
 		Retryable: func(err error) bool { return !touched.Load() && !within.Load() && c.Retryable(err) },
 		OnGiveUp: func(attempts int, err error) error {
-			if outer, ok := ctx.Value(withinKey{}).(*atomic.Bool); ok && (attempts > 1 || within.Load()) {
+			if outer, ok := ctx.Value(retriedKey{}).(*atomic.Bool); ok && (attempts > 1 || within.Load()) {
 				outer.Store(true)
 			}
 			return err
@@ -76,13 +76,13 @@ func (c Config) run(ctx context.Context, req *call.Request, next call.Handler) (
 	if c.OnRetry != nil {
 		policy.OnRetry = func(attempt int, wait time.Duration, err error) { c.OnRetry(req, attempt, wait, err) }
 	}
-	return retry.Do(context.WithValue(ctx, withinKey{}, within), policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
+	return retry.Do(context.WithValue(ctx, retriedKey{}, within), policy, func(ctx context.Context) (*call.Result, error) { return c.attempt(ctx, watched, next) })
 }
 
-// withinKey is the context key of a mark that is set when a nested call was retried
+// retriedKey is the context key of a mark that is set when a nested call was retried
 // without success. Otherwise each alias of a tool would multiply the attempts by
 // three.
-type withinKey struct{}
+type retriedKey struct{}
 
 // attempt makes the call once, within PerAttempt if that is set; after that time it returns
 // a *call.TimeoutError.

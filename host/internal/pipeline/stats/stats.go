@@ -92,7 +92,7 @@ func (r *Recorder) Add(o Observation) {
 		s.errors.Add(1)
 		s.countFailure(cmp.Or(o.Code, o.ResultCode, ToolError))
 	}
-	s.classes[class(o.Duration)].Add(1)
+	s.classes[classOf(o.Duration)].Add(1)
 }
 
 // series returns the counters of a tool, which it creates if necessary. Above maxTools,
@@ -152,8 +152,8 @@ const (
 	classCount         = 1 + classesPerDoubling*36
 )
 
-// class returns the class of a duration; eight classes double the duration.
-func class(d time.Duration) int {
+// classOf returns the class of a duration; eight classes double the duration.
+func classOf(d time.Duration) int {
 	us := uint64(max(0, d)) * classesPerDoubling / uint64(time.Microsecond) // in eighths of a microsecond
 	if us < classesPerDoubling {
 		return 0
@@ -162,8 +162,8 @@ func class(d time.Duration) int {
 	return min(1+octave*classesPerDoubling+int(us>>octave)-classesPerDoubling, classCount-1)
 }
 
-// middle returns a duration in the middle of a class.
-func middle(class int) time.Duration {
+// classMiddle returns a duration in the middle of a class.
+func classMiddle(class int) time.Duration {
 	if class == 0 {
 		return 500 * time.Nanosecond
 	}
@@ -180,7 +180,7 @@ func (s *series) quantile(share float64) time.Duration {
 	for i := range s.classes {
 		seen += uint64(s.classes[i].Load())
 		if seen > 0 && float64(seen) >= share*float64(all) {
-			return middle(i)
+			return classMiddle(i)
 		}
 	}
 	return 0

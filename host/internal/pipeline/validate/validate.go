@@ -58,12 +58,12 @@ type Validator struct {
 // schemas holds the compiled schemas of one tool.
 type schemas struct {
 	tool *call.Tool
-	*ready
+	*compiledSchemas
 }
 
-// ready holds the compiled schemas; nil if none exists or it cannot be used. The
+// compiledSchemas holds the compiled schemas; nil if none exists or it cannot be used. The
 // first caller compiles them; calls of other tools do not wait for it.
-type ready struct {
+type compiledSchemas struct {
 	once          sync.Once
 	input, output *schemacheck.Schema
 }
@@ -107,7 +107,7 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 		if err != nil || t.Validates || len(t.Output) == 0 {
 			return res, err
 		}
-		content := structured(res)
+		content := structuredContent(res)
 		if content == nil || len(content) > maxCheckedBytes {
 			return res, nil
 		}
@@ -120,9 +120,9 @@ func (v *Validator) Results(next call.Handler) call.Handler {
 	}
 }
 
-// structured returns the structuredContent of a complete result without isError, or
+// structuredContent returns the structuredContent of a complete result without isError, or
 // nil.
-func structured(res *call.Result) json.RawMessage {
+func structuredContent(res *call.Result) json.RawMessage {
 	if !res.Names.MayHave("structuredContent") || !bytes.Contains(res.Raw, []byte(`"structuredContent"`)) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func structured(res *call.Result) json.RawMessage {
 }
 
 // schemasOf returns a tool's schemas, compiled at the first use.
-func (v *Validator) schemasOf(t *call.Tool) *ready {
+func (v *Validator) schemasOf(t *call.Tool) *compiledSchemas {
 	r := v.find(t)
 	r.once.Do(func() {
 		if !v.cfg.ArgumentsOff {
@@ -158,23 +158,23 @@ func (v *Validator) schemasOf(t *call.Tool) *ready {
 
 // find returns the entry for the compiled schemas of a tool, a new one if its schemas have
 // changed. The schemas in it are compiled by schemasOf.
-func (v *Validator) find(t *call.Tool) *ready {
+func (v *Validator) find(t *call.Tool) *compiledSchemas {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.tools[t.Name]
 	if s != nil && s.tool == t {
-		return s.ready
+		return s.compiledSchemas
 	}
 	if len(v.tools) >= maxTools {
 		clear(v.tools)
 	}
 	if s != nil && bytes.Equal(s.tool.Input, t.Input) && bytes.Equal(s.tool.Output, t.Output) {
-		s = &schemas{t, s.ready} // the tool was listed again with the same schemas
+		s = &schemas{t, s.compiledSchemas} // the tool was listed again with the same schemas
 	} else {
-		s = &schemas{t, &ready{}}
+		s = &schemas{t, &compiledSchemas{}}
 	}
 	v.tools[t.Name] = s
-	return s.ready
+	return s.compiledSchemas
 }
 
 // compile returns a compiled schema; nil for an empty text and for an unusable schema,
@@ -185,7 +185,7 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *sc
 	}
 	s, err := schemacheck.Compile(text)
 	if err != nil {
-		v.unusable(t, fmt.Errorf("%s: %w", name, err))
+		v.reportUnusable(t, fmt.Errorf("%s: %w", name, err))
 		return nil
 	}
 	return s
@@ -196,14 +196,14 @@ func (v *Validator) compile(t *call.Tool, name string, text json.RawMessage) *sc
 func (v *Validator) check(t *call.Tool, s *schemacheck.Schema, value json.RawMessage) *schemacheck.Faults {
 	f, err := s.Check(value)
 	if err != nil {
-		v.unusable(t, err)
+		v.reportUnusable(t, err)
 		return nil
 	}
 	return f
 }
 
-// unusable reports a schema that cannot be used to Config.OnUnusable.
-func (v *Validator) unusable(t *call.Tool, err error) {
+// reportUnusable reports a schema that cannot be used to Config.OnUnusable.
+func (v *Validator) reportUnusable(t *call.Tool, err error) {
 	if v.cfg.OnUnusable != nil {
 		v.cfg.OnUnusable(t, err)
 	}

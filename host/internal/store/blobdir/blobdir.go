@@ -178,7 +178,7 @@ func (d *dir) Delete(ctx context.Context, id string) error {
 }
 
 // Trim implements store.Blobs.
-func (d *dir) Trim(ctx context.Context, keep store.Keep) (int, error) {
+func (d *dir) Trim(ctx context.Context, keep store.Retention) (int, error) {
 	var all []store.Blob
 	var left []string
 	err := d.visitFiles(func(name string, info fs.FileInfo) {

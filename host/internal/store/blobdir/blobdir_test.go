@@ -41,7 +41,7 @@ func TestLeftBehind(t *testing.T) {
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "aside-old"), long, long))
 	_, err = b.Create(t.Context(), "b", strings.NewReader("xxxx"))
 	require.ErrorContains(t, err, "exceed the limit of 100 bytes")
-	n, err := b.Trim(t.Context(), store.Keep{})
+	n, err := b.Trim(t.Context(), store.Retention{})
 	require.NoError(t, err)
 	require.Zero(t, n)
 	require.Equal(t, []string{"aside-new", "b_a", "notes.txt"}, names(t, dir))

@@ -252,7 +252,7 @@ func (b *blobs) Delete(ctx context.Context, id string) error {
 }
 
 // Trim implements store.Blobs.
-func (b *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
+func (b *blobs) Trim(ctx context.Context, keep store.Retention) (int, error) {
 	c := (*cluster)(b)
 	s, err := c.open(ctx)
 	if err != nil {

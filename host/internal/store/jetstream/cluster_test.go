@@ -64,7 +64,7 @@ func TestBound(t *testing.T) {
 	}
 	require.Equal(t, toolerr.NoSpace, toolerr.CodeOf(err), "%v", err)
 	require.NoError(t, put(t.Context(), st, "k"), "keys have their own")
-	_, err = st.Log.Trim(t.Context(), "*", store.Keep{Bytes: 1 << 20})
+	_, err = st.Log.Trim(t.Context(), "*", store.Retention{Bytes: 1 << 20})
 	require.NoError(t, err)
 	_, err = st.Log.Append(t.Context(), "log", data)
 	require.NoError(t, err)

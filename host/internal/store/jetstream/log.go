@@ -88,7 +88,7 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 }
 
 // Trim implements store.Log.
-func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
+func (l *log) Trim(ctx context.Context, name string, keep store.Retention) (int, error) {
 	c := (*cluster)(l)
 	s, err := c.open(ctx)
 	if err != nil {

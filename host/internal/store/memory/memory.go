@@ -171,7 +171,7 @@ func (m *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 }
 
 // Trim implements store.Log.
-func (m *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
+func (m *log) Trim(ctx context.Context, name string, keep store.Retention) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -267,7 +267,7 @@ func (m *blobs) Delete(ctx context.Context, id string) error {
 }
 
 // Trim implements store.Blobs.
-func (m *blobs) Trim(ctx context.Context, keep store.Keep) (int, error) {
+func (m *blobs) Trim(ctx context.Context, keep store.Retention) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var all []store.Blob

@@ -162,7 +162,7 @@ func TestBound(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, records)
 
-	_, err = s.Log.Trim(t.Context(), "log", store.Keep{Bytes: 300 << 10})
+	_, err = s.Log.Trim(t.Context(), "log", store.Retention{Bytes: 300 << 10})
 	require.NoError(t, err)
 	_, err = s.Log.Append(t.Context(), "log", data)
 	require.NoError(t, err)

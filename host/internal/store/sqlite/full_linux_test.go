@@ -78,6 +78,6 @@ func TestDiskFull(t *testing.T) {
 	require.Equal(t, "after", string(again[0].Data))
 	_, err = s.Blobs.Create(t.Context(), "blob", strings.NewReader("x"))
 	require.NoError(t, err)
-	_, err = s.Log.Trim(t.Context(), "*", store.Keep{Bytes: 1})
+	_, err = s.Log.Trim(t.Context(), "*", store.Retention{Bytes: 1})
 	require.NoError(t, err)
 }

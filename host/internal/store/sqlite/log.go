@@ -95,7 +95,7 @@ func logCondition(name string) (where string, args []any) {
 }
 
 // Trim implements store.Log.
-func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, error) {
+func (l *log) Trim(ctx context.Context, name string, keep store.Retention) (int, error) {
 	d := (*database)(l)
 	where, args := logCondition(name)
 	cut, err := d.trimCursor(ctx, where, args, keep)
@@ -107,7 +107,7 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Keep) (int, erro
 
 // trimCursor returns the cursor of the youngest record that Trim must remove, 0 if it
 // need not remove any.
-func (d *database) trimCursor(ctx context.Context, where string, args []any, keep store.Keep) (int64, error) {
+func (d *database) trimCursor(ctx context.Context, where string, args []any, keep store.Retention) (int64, error) {
 	h, err := d.open(ctx)
 	if err != nil {
 		return 0, err

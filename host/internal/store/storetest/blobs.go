@@ -156,16 +156,16 @@ func testTrimBlobs(t *testing.T, backend Backend) {
 		return strings.Join(ids, " ")
 	}
 	for _, step := range []struct {
-		keep    store.Keep
+		keep    store.Retention
 		removed int
 		left    string
 	}{
-		{store.Keep{}, 0, "b0 b1 b2 b3 b4 b5"},
-		{store.Keep{Age: 6 * time.Minute, Bytes: 60}, 0, "b0 b1 b2 b3 b4 b5"},
-		{store.Keep{Age: 5*time.Minute + time.Second}, 1, "b1 b2 b3 b4 b5"},
-		{store.Keep{Bytes: 39}, 2, "b3 b4 b5"},
-		{store.Keep{Bytes: 20, Age: time.Hour}, 1, "b4 b5"},
-		{store.Keep{Bytes: 1}, 2, ""},
+		{store.Retention{}, 0, "b0 b1 b2 b3 b4 b5"},
+		{store.Retention{Age: 6 * time.Minute, Bytes: 60}, 0, "b0 b1 b2 b3 b4 b5"},
+		{store.Retention{Age: 5*time.Minute + time.Second}, 1, "b1 b2 b3 b4 b5"},
+		{store.Retention{Bytes: 39}, 2, "b3 b4 b5"},
+		{store.Retention{Bytes: 20, Age: time.Hour}, 1, "b4 b5"},
+		{store.Retention{Bytes: 1}, 2, ""},
 	} {
 		n, err := s.Blobs.Trim(ctx, step.keep)
 		require.NoError(t, err)

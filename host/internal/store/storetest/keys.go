@@ -223,7 +223,7 @@ func testNames(t *testing.T, backend Backend) {
 		requireCode(t, toolerr.InvalidInput, err)
 		requireCode(t, toolerr.InvalidInput, s.Log.Drop(ctx, name))
 	}
-	_, err := s.Log.Trim(ctx, "a*", store.Keep{Bytes: 1})
+	_, err := s.Log.Trim(ctx, "a*", store.Retention{Bytes: 1})
 	requireCode(t, toolerr.InvalidInput, err)
 	for _, id := range []string{"", "A", "a.b", "..", "a/b", "-a", "_a", "a b", "ü", strings.Repeat("x", 129)} {
 		_, err := s.Blobs.Create(ctx, id, strings.NewReader("x"))

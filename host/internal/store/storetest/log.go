@@ -167,26 +167,26 @@ func testTrim(t *testing.T, backend Backend) {
 		require.Equal(t, before[len(before)-len(records):], records, "the newest remain, as they were")
 		return records
 	}
-	trim := func(keep store.Keep) int {
+	trim := func(keep store.Retention) int {
 		n, err := s.Log.Trim(ctx, "log", keep)
 		require.NoError(t, err)
 		return n
 	}
-	require.Zero(t, trim(store.Keep{}))
-	require.Zero(t, trim(store.Keep{Age: 10 * time.Minute, Bytes: 100}))
+	require.Zero(t, trim(store.Retention{}))
+	require.Zero(t, trim(store.Retention{Age: 10 * time.Minute, Bytes: 100}))
 	require.Len(t, left(), 10)
-	require.Equal(t, 2, trim(store.Keep{Age: 8*time.Minute + time.Second})) // the youngest is a minute old
+	require.Equal(t, 2, trim(store.Retention{Age: 8*time.Minute + time.Second})) // the youngest is a minute old
 	require.Len(t, left(), 8)
-	require.Equal(t, 3, trim(store.Keep{Bytes: 59}))
+	require.Equal(t, 3, trim(store.Retention{Bytes: 59}))
 	require.Len(t, left(), 5)
-	require.Equal(t, 1, trim(store.Keep{Bytes: 49, Age: time.Hour}))
-	require.Equal(t, 1, trim(store.Keep{Bytes: 1 << 30, Age: 3*time.Minute + time.Second}))
+	require.Equal(t, 1, trim(store.Retention{Bytes: 49, Age: time.Hour}))
+	require.Equal(t, 1, trim(store.Retention{Bytes: 1 << 30, Age: 3*time.Minute + time.Second}))
 	require.Len(t, left(), 3)
 
 	next, err := s.Log.Append(ctx, "log", []byte("next"))
 	require.NoError(t, err)
 	require.Greater(t, next, before[9].Cursor)
-	require.Equal(t, 4, trim(store.Keep{Bytes: 1}))
+	require.Equal(t, 4, trim(store.Retention{Bytes: 1}))
 	records, err := s.Log.Read(ctx, "log", 0, 100)
 	require.NoError(t, err)
 	require.Empty(t, records)
@@ -214,12 +214,12 @@ func testTrimSeveral(t *testing.T, backend Backend) {
 		return len(records)
 	}
 	// Below session/ 12 batches of 11 bytes: five of them fit.
-	n, err := s.Log.Trim(ctx, "session/*", store.Keep{Bytes: 55})
+	n, err := s.Log.Trim(ctx, "session/*", store.Retention{Bytes: 55})
 	require.NoError(t, err)
 	require.Equal(t, 14, n)
 	require.Equal(t, []int{2, 4, 4}, []int{count("session/1"), count("session/12"), count("session/a/b")})
 	require.Equal(t, []int{8, 8, 8}, []int{count("sessions"), count("session"), count("audit")})
-	n, err = s.Log.Trim(ctx, "*", store.Keep{Bytes: 1})
+	n, err = s.Log.Trim(ctx, "*", store.Retention{Bytes: 1})
 	require.NoError(t, err)
 	require.Positive(t, n)
 	for _, log := range []string{"session/12", "sessions", "session"} {

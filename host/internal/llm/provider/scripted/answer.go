@@ -144,12 +144,12 @@ func (w When) matches(s *turn) bool {
 	return false
 }
 
-// placeholder matches {{message}}, {{result}} and {{NUMBER}}.
-var placeholder = lazyregexp.New(`\{\{(message|result|\d+)\}\}`)
+// placeholderPattern matches {{message}}, {{result}} and {{NUMBER}}.
+var placeholderPattern = lazyregexp.New(`\{\{(message|result|\d+)\}\}`)
 
 // expand returns the text with its placeholders replaced.
 func (s *turn) expand(text string) string {
-	return placeholder().ReplaceAllStringFunc(text, func(found string) string {
+	return placeholderPattern().ReplaceAllStringFunc(text, func(found string) string {
 		switch name := strings.Trim(found, "{}"); name {
 		case "message":
 			return s.message
@@ -171,7 +171,7 @@ func (s *turn) expandArgs(args json.RawMessage) json.RawMessage {
 	if len(args) == 0 {
 		return json.RawMessage(`{}`)
 	}
-	if !placeholder().Match(args) {
+	if !placeholderPattern().Match(args) {
 		return args
 	}
 	v := tree.Raw(args).Clone()

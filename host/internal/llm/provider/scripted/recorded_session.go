@@ -23,9 +23,9 @@ func isRecording(text []byte) bool {
 // maxRecording is the largest recording that is read, in bytes.
 const maxRecording = 64 << 20
 
-// openRecording reads the calls of a recorded session, of at most maxRecording bytes. It
+// readRecording reads the calls of a recorded session, of at most maxRecording bytes. It
 // returns an error for a longer or malformed file.
-func openRecording(name string) (sessionCalls, error) {
+func readRecording(name string) (sessionCalls, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err

@@ -233,7 +233,7 @@ func newModel(s Script, file string, info provider.Info) (*Model, error) {
 			name = filepath.Join(filepath.Dir(file), name)
 		}
 		var err error
-		if m.recording, err = openRecording(name); err != nil {
+		if m.recording, err = readRecording(name); err != nil {
 			return nil, err
 		}
 		m.recorded = true

@@ -136,9 +136,9 @@ func (v *Value) MarkAllRead() {
 }
 
 // EachUnread visits each value that was not read, with its JSON pointer below at. It
-// skips null. torn means that the value was read except for half of a surrogate pair in
+// skips null. loneSurrogate means that the value was read except for half of a surrogate pair in
 // it.
-func (v *Value) EachUnread(at string, visit func(pointer string, torn bool)) {
+func (v *Value) EachUnread(at string, visit func(pointer string, loneSurrogate bool)) {
 	switch {
 	case v == nil || v.Kind == Null:
 	case !v.read:

@@ -175,8 +175,8 @@ func (p *parser) parseArray(v *Value, depth int) error {
 	return nil
 }
 
-// parseString decodes a string. torn means that half of a surrogate pair became U+FFFD.
-func (p *parser) parseString() (text string, torn bool) {
+// parseString decodes a string. loneSurrogate means that half of a surrogate pair became U+FFFD.
+func (p *parser) parseString() (text string, loneSurrogate bool) {
 	start, escaped := p.at, false
 	for p.at++; p.data[p.at] != '"'; p.at++ {
 		if p.data[p.at] == '\\' {
