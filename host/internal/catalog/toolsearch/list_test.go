@@ -3,6 +3,7 @@ package toolsearch_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type source struct {
 	name string
 	mu   sync.Mutex
 	defs []json.RawMessage
+	err  error
 }
 
 func (s *source) Name() string { return s.name }
@@ -34,7 +36,7 @@ func (s *source) List(_ context.Context, kind call.ListKind) ([]json.RawMessage,
 	if kind != call.Tools {
 		return nil, nil
 	}
-	return slices.Clone(s.defs), nil
+	return slices.Clone(s.defs), s.err
 }
 
 func (s *source) set(names ...string) *source {
@@ -214,6 +216,17 @@ func TestSearchDescribeAndCall(t *testing.T) {
 
 // A server's tool with the name of one that stands in for others has its name
 // while the list is whole, and can be called with call_tool after that.
+func TestCallOfAToolThatIsNotListed(t *testing.T) {
+	c := open(t, nil, (&source{name: "a"}).set(numbered(20)...), &source{name: "down", err: errors.New("it is down")})
+	o := toolsearch.New(toolsearch.Config{MaxTools: 5}, c.View(), length)
+	_, target, _, err := o.CallMetaTool(t.Context(), "call_tool", json.RawMessage(`{"name":"down__x"}`))
+	require.NoError(t, err)
+	require.Equal(t, "down__x", target.Name)
+	require.NotNil(t, target.Unlisted)
+	_, _, _, err = o.CallMetaTool(t.Context(), "describe_tool", json.RawMessage(`{"name":"down__x"}`))
+	require.ErrorContains(t, err, `no tool "down__x"`)
+}
+
 func TestAServersToolOfTheSameName(t *testing.T) {
 	s := (&source{name: "s"}).set("call_tool", "x")
 	none := ""

@@ -26,7 +26,13 @@ type counters struct {
 	mu      sync.Mutex
 	tools   map[string]*window // nil: not limited
 	callers map[callerKey]*tally
+
+	unlisted map[string]*window // of tools that are not listed; at most maxUnlisted
 }
+
+// maxUnlisted bounds the windows of tools that are not listed, because clients choose their
+// names.
+const maxUnlisted = 1000
 
 // callerKey identifies a caller, or one of its turns.
 type callerKey struct {
@@ -58,7 +64,7 @@ type window struct {
 
 // newCounters returns counters for the limits of c, without any call.
 func newCounters(c Config) *counters {
-	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, callers: map[callerKey]*tally{}}
+	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, unlisted: map[string]*window{}, callers: map[callerKey]*tally{}}
 }
 
 // hasLimits reports whether the caller's calls are counted.
@@ -259,7 +265,14 @@ func (n *counters) windowOf(t *call.Tool) *window {
 		return nil
 	}
 	name := t.Name + "\x00" + t.Unrenamed // after a reload the served name can mean another tool
-	w, known := n.tools[name]
+	windows := n.tools
+	if t.Unlisted != nil {
+		if len(n.unlisted) >= maxUnlisted {
+			clear(n.unlisted)
+		}
+		windows = n.unlisted
+	}
+	w, known := windows[name]
 	if known {
 		return w
 	}
@@ -268,7 +281,7 @@ func (n *counters) windowOf(t *call.Tool) *window {
 			w = &window{most: most}
 		}
 	}
-	n.tools[name] = w
+	windows[name] = w
 	return w
 }
 

@@ -180,6 +180,29 @@ func TestCallsAMinute(t *testing.T) {
 	})
 }
 
+// Clients choose the names of tools that are not listed.
+func TestCallsAMinuteOfToolsThatAreNotListed(t *testing.T) {
+	stage := policy.New(policy.Config{MaxCallsPerMinute: map[string]int{"*": 2}}, nil).Stage
+	var unlisted call.Unlisted
+	made := func(tool string, state *call.Unlisted) error {
+		req := stagetest.Request("a", `{}`)
+		called := *req.Tool
+		called.Name, called.Unlisted = tool, state
+		req.Tool = &called
+		_, err := stage(func(context.Context, *call.Request) (*call.Result, error) { return stagetest.Text(""), nil })(t.Context(), req)
+		return err
+	}
+	for range 2 {
+		require.NoError(t, made("s__x", &unlisted))
+		require.NoError(t, made("s__x", nil), "it has its own limit once it is listed")
+	}
+	require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(made("s__x", &unlisted)))
+	for i := range 2000 {
+		require.NoError(t, made("s__any"+strconv.Itoa(i), &unlisted))
+	}
+	require.Equal(t, toolerr.RateLimited, toolerr.CodeOf(made("s__x", nil)))
+}
+
 func TestTotalsOfACallerAndOfATurn(t *testing.T) {
 	a, b := call.Caller{EntryPoint: "http", ID: "a"}, call.Caller{EntryPoint: "http", ID: "b"}
 	turn := func(c call.Caller, n string) call.Caller {

@@ -20,8 +20,12 @@ import (
 )
 
 // maxTools bounds the tools with their own counters; calls of further tools are
-// counted for Other.
-const maxTools = 10_000
+// counted for Other. Clients choose the names of tools that are not listed, so these get
+// counters only among the first maxUnlisted tools.
+const (
+	maxTools    = 10_000
+	maxUnlisted = 1_000
+)
 
 // Other is the name for tools beyond maxTools.
 const Other = "(other)"
@@ -74,12 +78,23 @@ func (r *Recorder) Stage(next call.Handler) call.Handler {
 				o.ResultCode = res.Code()
 			}
 		}
-		r.Add(o)
+		counted := o
+		if req.Tool.Unlisted != nil && !r.hasRoomFor(o.Tool) {
+			counted.Tool, counted.Server = Other, ""
+		}
+		r.Add(counted)
 		if r.Observe != nil {
 			r.Observe(o)
 		}
 		return res, err
 	}
+}
+
+// hasRoomFor reports whether a tool that is not listed has counters or can get them.
+func (r *Recorder) hasRoomFor(tool string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.tools[tool] != nil || len(r.tools) < maxUnlisted
 }
 
 // Add counts a finished call.

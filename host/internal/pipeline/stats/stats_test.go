@@ -91,3 +91,30 @@ func TestToolsAreBounded(t *testing.T) {
 	require.Equal(t, stats.Other, rows[0].Tool)
 	require.EqualValues(t, 100, rows[0].Calls)
 }
+
+func TestCountersOfToolsThatAreNotListed(t *testing.T) {
+	var r stats.Recorder
+	h := r.Stage(func(context.Context, *call.Request) (*call.Result, error) {
+		return nil, toolerr.New(toolerr.ServerOffline, "it is down")
+	})
+	made := func(name string, unlisted *call.Unlisted) {
+		req := stagetest.Request("a", `{}`)
+		tool := *req.Tool
+		tool.Name, tool.Unlisted = name, unlisted
+		req.Tool = &tool
+		_, err := h(t.Context(), req)
+		require.Error(t, err)
+	}
+	made("first", &call.Unlisted{})
+	for i := range 2000 {
+		made("any"+strconv.Itoa(i), &call.Unlisted{})
+	}
+	made("first", &call.Unlisted{})
+	made("listed", nil)
+	calls := map[string]int64{}
+	for _, row := range r.Rows() {
+		calls[row.Tool] = row.Calls
+	}
+	require.Len(t, calls, 1002)
+	require.Equal(t, []int64{2, 1, 1001}, []int64{calls["first"], calls["listed"], calls[stats.Other]})
+}
