@@ -10,9 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 )
 
@@ -20,18 +18,11 @@ import (
 // through the store of a cluster. The provider revokes all tokens of a sign-in if a refresh
 // token is used twice.
 func TestHostsOfAClusterRefreshOnce(t *testing.T) {
-	nats, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, JetStreamMaxStore: 1 << 40, StoreDir: t.TempDir(), NoLog: true, NoSigs: true})
-	require.NoError(t, err)
-	nats.Start()
-	t.Cleanup(func() {
-		nats.Shutdown()
-		nats.WaitForShutdown()
-	})
-	require.True(t, nats.ReadyForConnections(time.Minute))
+	nats := startNATS(t)
 	w := newWorld(t, "")
 	text, err := os.ReadFile(w.config)
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(w.config, fmt.Appendf(text, "store: %s\ntoken_store: cluster\n", nats.ClientURL()), 0o600))
+	require.NoError(t, os.WriteFile(w.config, fmt.Appendf(text, "store: %s\ntoken_store: cluster\n", nats), 0o600))
 	machine := func(n int, args ...string) (string, error) {
 		cmd := exec.Command(w.host, append(args, "--config", w.config, "--state", filepath.Join(w.state, fmt.Sprint(n)))...)
 		cmd.Env = append(os.Environ(), browserUser+"=alice", "BROWSER="+os.Args[0])

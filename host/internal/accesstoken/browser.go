@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -51,6 +52,28 @@ func (v *Verifier) BeginLogin(ctx context.Context, redirect string) (*BrowserLog
 
 // State returns the state that the redirect must have.
 func (l *BrowserLogin) State() string { return l.state }
+
+// suspendedLogin is a BrowserLogin in JSON.
+type suspendedLogin struct {
+	Redirect string `json:"redirect"`
+	State    string `json:"state"`
+	Nonce    string `json:"nonce"`
+	Verifier string `json:"verifier"` // of PKCE
+}
+
+// Suspend returns the sign-in in a form that ResumeLogin of another process accepts. It contains secrets.
+func (l *BrowserLogin) Suspend() ([]byte, error) {
+	return json.Marshal(suspendedLogin{l.redirect, l.state, l.nonce, l.verifier})
+}
+
+// ResumeLogin returns the sign-in that Suspend returned.
+func (v *Verifier) ResumeLogin(suspended []byte) (*BrowserLogin, error) {
+	var l suspendedLogin
+	if err := json.Unmarshal(suspended, &l); err != nil {
+		return nil, err
+	}
+	return &BrowserLogin{v, l.Redirect, l.State, l.Nonce, l.Verifier}, nil
+}
 
 // ErrLoginRefused means that the user or the issuer refused a BrowserLogin (access_denied).
 var ErrLoginRefused = errors.New("the sign-in at the issuer was refused (access_denied)")

@@ -72,8 +72,8 @@ func (v *Verifier) metadata(ctx context.Context) (*issuer, error) {
 	}
 }
 
-// beginMetadata returns the metadata or the last failure if it is known, and otherwise the running
-// request for it, which it starts if there is none.
+// beginMetadata returns the metadata or the last failure if it is known, and otherwise the request
+// for it. It starts a request if none is running.
 func (v *Verifier) beginMetadata(ctx context.Context) (*metadataRead, *issuer, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

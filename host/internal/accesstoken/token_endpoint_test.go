@@ -185,6 +185,11 @@ func TestBrowserLogin(t *testing.T) {
 			if c.twice != "" {
 				answer.Add(c.twice, "x")
 			}
+			suspended, err := login.Suspend()
+			require.NoError(t, err)
+			elsewhere, _ := s.verifier(t, withClient)
+			login, err = elsewhere.ResumeLogin(suspended) // another host of a cluster can receive the answer
+			require.NoError(t, err)
 			subject, err := login.Finish(t.Context(), answer)
 			if c.want != "" {
 				require.ErrorContains(t, err, c.want)

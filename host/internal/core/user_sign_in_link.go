@@ -55,11 +55,11 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	if !ok || a.issuer.Load() == nil {
 		return false, refusal
 	}
-	one, err := a.links.open(cfg)
+	before := a.lastEnd(ctx, cfg)
+	one, err := a.openLink(ctx, cfg)
 	if err != nil {
 		return false, err
 	}
-	a.storeLink(ctx, one)
 	link := a.signInURL(one.id)
 	needed := toolerr.New(toolerr.AuthFailed, "server %s needs the sign-in of %s: ask the user to open %s in a browser and to sign in, then call %s again",
 		cfg.Server, req.Caller.User, link, req.Tool.Name)
@@ -74,7 +74,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, oauth.MissingScopes(refusal), id, link))) {
 		return false, needed
 	}
-	switch ended, err := a.links.wait(ctx, one); {
+	switch ended, err := a.awaitLink(ctx, one, before); {
 	case !ended:
 		return false, needed
 	case err != nil:
@@ -131,14 +131,14 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 	}
 	value := a.links.cookieFor(r, one)
 	a.setCookie(w, signInCookie+one.id, value, linkLife)
-	a.links.registerStep(login.State(), &browserStep{signIn: one, cookie: sha256.Sum256([]byte(value)), login: login})
+	a.registerStep(r.Context(), login.State(), &browserStep{signIn: one, link: one.id, cookie: value, login: login})
 	redirectTo(w, r, address)
 }
 
 // serveUserAnswer receives the answer of the users' issuer, and sends the browser to the
 // server's authorization server.
 func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
-	step := a.links.takeStep(r, true)
+	step := a.takeStep(r, true)
 	if step == nil {
 		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
 		return
@@ -167,14 +167,14 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 		signInFailed(w, http.StatusBadGateway, fmt.Sprintf("The sign-in to server %s cannot begin: %v.", cfg.Server, err))
 		return
 	}
-	a.links.registerStep(attempt.State(), &browserStep{signIn: step.signIn, cookie: step.cookie, attempt: attempt})
+	a.registerStep(r.Context(), attempt.State(), &browserStep{signIn: step.signIn, link: step.link, cookie: step.cookie, attempt: attempt})
 	redirectTo(w, r, address)
 }
 
 // serveServerAnswer receives the answer of the server's authorization server, stores the
 // tokens and ends the sign-in.
 func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
-	step := a.links.takeStep(r, false)
+	step := a.takeStep(r, false)
 	if step == nil {
 		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
 		return
@@ -213,12 +213,12 @@ func (a *App) setCookie(w http.ResponseWriter, name, value string, life time.Dur
 	})
 }
 
-// browserMark returns the value of the cookie userCookie in a browser in which the user with a subject has signed in at
-// the users' issuer, while this process runs.
+// browserMark returns the value of the cookie userCookie. A browser has it after a user with this subject has signed in
+// at the users' issuer there, while this process runs.
 //
-// Who refuses there does not say who they are. The link may have been opened by somebody else, who must not end the
-// user's call by that. So a refusal ends the sign-in only in a browser with the mark. In other browsers it
-// ends the step, and the page tells that the call can be cancelled in the client.
+// A person who refuses at the issuer is not identified. It can be somebody else who has the link, and who must not end
+// the user's call. So a refusal ends the sign-in only in a browser with the mark. In other browsers it
+// ends the step, and the page says that the call can be cancelled in the client.
 func (a *App) browserMark(subject string) string {
 	mark := hmac.New(sha256.New, a.links.markKey())
 	mark.Write([]byte(subject)) //nolint:errcheck // it never fails

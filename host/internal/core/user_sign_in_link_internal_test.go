@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +25,7 @@ func waiting(t *testing.T, login bool) (*App, *userSignIn) {
 	a := &App{Config: config.Config{Auth: &accesstoken.Config{URL: "https://tools.example.com"}}}
 	one, err := a.links.open(oauth.Config{Server: "notes", URL: "https://notes.example.com", Storage: oauth.Storage{State: t.TempDir()}, Subject: "alice"})
 	require.NoError(t, err)
-	step := &browserStep{signIn: one, cookie: sha256.Sum256([]byte("C"))}
+	step := &browserStep{signIn: one, link: one.id, cookie: "C"}
 	if login {
 		step.login = &accesstoken.BrowserLogin{}
 	} else {
@@ -147,10 +146,16 @@ func TestLinkThatHasEndedIsNotRestored(t *testing.T) {
 	require.Contains(t, a.links.over, bobs.id)
 }
 
-// deletions are the keys of a store that notes deletions.
+// deletions are the keys of a store that notes changes.
 type deletions struct {
 	store.Keys
-	on func(key string)
+	on  func(key string)
+	put *[]string
+}
+
+func (d deletions) Put(_ context.Context, key string, _ []byte, _ store.Version, _ time.Time) (store.Version, error) {
+	*d.put = append(*d.put, key)
+	return 1, nil
 }
 
 func (d deletions) Delete(_ context.Context, key string, _ store.Version) error {
@@ -161,8 +166,8 @@ func (d deletions) Delete(_ context.Context, key string, _ store.Version) error 
 // A call goes on after its link was deleted, also from the store.
 func TestLinkIsDeletedBeforeTheCallGoesOn(t *testing.T) {
 	a, one := waiting(t, false)
-	var deleted []string
-	a.store = &store.Store{Keys: deletions{on: func(key string) {
+	var deleted, put []string
+	a.store = &store.Store{Keys: deletions{put: &put, on: func(key string) {
 		select {
 		case <-one.done:
 			t.Error("the sign-in has ended before")
@@ -173,10 +178,11 @@ func TestLinkIsDeletedBeforeTheCallGoesOn(t *testing.T) {
 	a.endLink(t.Context(), one, nil)
 	<-one.done
 	require.Equal(t, []string{linkKey(one.id)}, deleted)
+	require.Equal(t, []string{endKey(one.cfg)}, put)
 }
 
-// usersIssuer makes an issuer the users' issuer of a host. The address of its token endpoint is closed.
-func usersIssuer(t *testing.T, a *App) {
+// usersIssuer makes an issuer the users' issuer of hosts. It issues no tokens.
+func usersIssuer(t *testing.T, hosts ...*App) {
 	t.Helper()
 	var issuer *httptest.Server
 	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -186,7 +192,9 @@ func usersIssuer(t *testing.T, a *App) {
 	t.Cleanup(issuer.Close)
 	v, err := accesstoken.New(accesstoken.Config{Issuer: issuer.URL, URL: "https://tools.example.com", ClientID: "host"})
 	require.NoError(t, err)
-	a.SetIssuer(v)
+	for _, a := range hosts {
+		a.SetIssuer(v)
+	}
 }
 
 // visitor is a browser with cookies.

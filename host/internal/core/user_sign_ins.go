@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"maps"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolroom-mcp/toolroom/host/internal/accesstoken"
+	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
@@ -42,22 +42,24 @@ type userSignIn struct {
 
 	// Guarded by signInLinks.mu.
 	expires time.Time
-	stored  time.Time // the expiry of the link in the store; see storeLink
+	stored  time.Time // the expiry of the link in the store; zero: it is not there
 	ended   bool
 }
 
 // browserStep waits for an answer at a redirect address. login or attempt is set.
 type browserStep struct {
 	signIn  *userSignIn
-	cookie  [sha256.Size]byte
+	link    string // the id in the name of the browser's cookie
+	cookie  string // its value
 	login   *accesstoken.BrowserLogin
 	attempt *oauth.Attempt
-	number  int64 // steps that were registered later have higher numbers
+	number  int64         // steps that were registered later have higher numbers
+	stored  store.Version // of the copy in the store; 0: there is none
 }
 
-// open returns the sign-in of a user to a server, a new one if none waits. The link is valid for linkLife
-// from now on, because each caller is told so, or for up to a minute less, so that not each call changes the
-// store. open returns LIMIT_REACHED if maxLinks wait.
+// open returns the sign-in of a user to a server, a new one if none waits. The link of a later call is valid
+// for linkLife from this call on, or up to a minute less, so that not every call changes the store. open returns
+// LIMIT_REACHED if maxLinks wait.
 func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +109,7 @@ func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *u
 	if s.byID == nil {
 		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
 	}
-	restored := &userSignIn{id: id, cfg: cfg, expires: expires, done: make(chan struct{})}
+	restored := &userSignIn{id: id, cfg: cfg, expires: expires, stored: expires, done: make(chan struct{})}
 	for _, one := range s.byID {
 		if one.cfg.File() == cfg.File() {
 			restored = one
@@ -126,6 +128,34 @@ func (s *signInLinks) get(id string) *userSignIn {
 		return nil
 	}
 	return one
+}
+
+// expiryOf returns when the links of a sign-in expire.
+func (s *signInLinks) expiryOf(one *userSignIn) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return one.expires
+}
+
+// setStored notes whether the link of a sign-in is in the store with its present expiry, which it returns. changed
+// is false if that was noted before.
+func (s *signInLinks) setStored(one *userSignIn, stored bool) (expires time.Time, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !stored {
+		one.stored = time.Time{}
+		return one.expires, true
+	}
+	changed = !one.stored.Equal(one.expires)
+	one.stored = one.expires
+	return one.expires, changed
+}
+
+// isStored reports whether the link of a sign-in is in the store, unless it has expired or ended there.
+func (s *signInLinks) isStored(one *userSignIn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !one.stored.IsZero()
 }
 
 // idsOf returns the ids of the links of a sign-in.
@@ -169,12 +199,12 @@ func (s *signInLinks) endLocked(ended *userSignIn, err error) {
 
 // registerStep makes step one that waits for the browser's answer with this state. Steps of several browsers
 // wait at the same time, because a mail scanner or a preview can open the link, too. If maxSteps of the sign-in
-// wait, the oldest one ends, and rather one whose user is not known yet.
-func (s *signInLinks) registerStep(state string, step *browserStep) {
+// wait, the oldest one ends, and rather one whose user is not known yet. registerStep returns its state; "": none ended.
+func (s *signInLinks) registerStep(state string, step *browserStep) (replaced string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if step.signIn.ended {
-		return
+		return state
 	}
 	count, oldest := 0, ""
 	for other, old := range s.byState {
@@ -188,10 +218,12 @@ func (s *signInLinks) registerStep(state string, step *browserStep) {
 	}
 	if count >= maxSteps {
 		delete(s.byState, oldest)
+		replaced = oldest
 	}
 	s.steps++
 	step.number = s.steps
 	s.byState[state] = step
+	return replaced
 }
 
 // endsBefore reports whether a step ends before another one if too many wait.
@@ -208,9 +240,8 @@ func (s *signInLinks) cookieFor(r *http.Request, one *userSignIn) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if cookie, err := r.Cookie(signInCookie + one.id); err == nil {
-		given := sha256.Sum256([]byte(cookie.Value))
 		for _, step := range s.byState {
-			if step.signIn == one && subtle.ConstantTimeCompare(given[:], step.cookie[:]) == 1 {
+			if step.signIn == one && step.link == one.id && isSecret(cookie.Value, step.cookie) {
 				return cookie.Value
 			}
 		}
@@ -263,14 +294,15 @@ func (s *signInLinks) takeStep(r *http.Request, isUser bool) *browserStep {
 	if step == nil || (step.login != nil) != isUser || time.Now().After(step.signIn.expires) {
 		return nil
 	}
-	cookie, err := r.Cookie(signInCookie + step.signIn.id)
-	if err != nil {
-		return nil
-	}
-	given := sha256.Sum256([]byte(cookie.Value))
-	if subtle.ConstantTimeCompare(given[:], step.cookie[:]) != 1 {
+	cookie, err := r.Cookie(signInCookie + step.link)
+	if err != nil || !isSecret(cookie.Value, step.cookie) {
 		return nil
 	}
 	delete(s.byState, states[0])
 	return step
+}
+
+// isSecret reports whether a given text is a secret. The time that it takes does not tell in which character they differ.
+func isSecret(given, secret string) bool {
+	return subtle.ConstantTimeCompare([]byte(given), []byte(secret)) == 1
 }

@@ -3,6 +3,7 @@ package oauth
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"time"
@@ -45,6 +46,39 @@ func Begin(ctx context.Context, c Config, redirect string) (a *Attempt, address 
 
 // State returns the state that the redirect must have.
 func (a *Attempt) State() string { return a.state }
+
+// suspendedAttempt is an Attempt in JSON.
+type suspendedAttempt struct {
+	Resource resourceMetadata `json:"resource"`
+	Server   serverMetadata   `json:"server"`
+	Scopes   []string         `json:"scopes"`
+	Key      string           `json:"key"`
+	Shared   bool             `json:"shared"`
+	Client   registration     `json:"client"`
+	Redirect string           `json:"redirect"`
+	State    string           `json:"state"`
+	Verifier string           `json:"verifier"`
+}
+
+// Suspend returns the sign-in in a form that Resume of another process accepts. It contains secrets.
+func (a *Attempt) Suspend() ([]byte, error) {
+	f := &a.flow
+	return json.Marshal(suspendedAttempt{f.resource, f.server, f.scopes, f.key, f.shared, a.client, a.redirect, a.state, a.verifier})
+}
+
+// Resume returns the sign-in that Suspend returned. c must be as for Begin.
+func Resume(ctx context.Context, c Config, suspended []byte) (*Attempt, error) {
+	var s suspendedAttempt
+	if err := json.Unmarshal(suspended, &s); err != nil {
+		return nil, err
+	}
+	a := &Attempt{client: s.Client, redirect: s.Redirect, state: s.State, verifier: s.Verifier}
+	a.flow = flow{Config: c, client: c.newHTTP(), resource: s.Resource, server: s.Server, scopes: s.Scopes, key: s.Key, shared: s.Shared}
+	a.flow.discardUnreadable = true // as in prepare
+	var err error
+	a.flow.before, err = a.flow.loadRecord(ctx)
+	return a, err
+}
 
 // Finish checks the parameters of the redirect, exchanges the code, and stores the tokens.
 // It returns an error for another state, or a refused sign-in. The account is as Status returns it.
