@@ -215,8 +215,26 @@ func (t *jsonText) findMember(v *jsonValue, name string) (*jsonMember, error) {
 	return found, nil
 }
 
+// findNull returns the top-level member called member if its value is null, else nil. It
+// returns an error if there are two.
+func (t *jsonText) findNull(member string) (*jsonMember, error) {
+	if t.root == nil || !t.root.object {
+		return nil, nil
+	}
+	m, err := t.findMember(t.root, member)
+	if err != nil || m == nil || !t.isNull(m) {
+		return nil, err
+	}
+	return m, nil
+}
+
+// isNull reports whether the value of a member is null.
+func (t *jsonText) isNull(m *jsonMember) bool {
+	return string(t.text[m.value.start:m.value.end]) == "null"
+}
+
 // findServer returns the top-level object called member, which has the servers, and its
-// entry called name; nil for each that does not exist. It returns an error if the root or
+// entry called name; nil for each that does not exist, or is null. It returns an error if the root or
 // that member is no object.
 func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *jsonMember, err error) {
 	if t.root == nil {
@@ -228,6 +246,9 @@ func (t *jsonText) findServer(member, name string) (servers *jsonValue, entry *j
 	m, err := t.findMember(t.root, member)
 	if err != nil || m == nil {
 		return nil, nil, err
+	}
+	if t.isNull(m) {
+		return nil, nil, nil
 	}
 	if !m.value.object {
 		return nil, nil, fmt.Errorf("%q is not an object", member)

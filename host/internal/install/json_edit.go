@@ -157,10 +157,14 @@ func splice(text []byte, start, end int, with string) []byte {
 }
 
 // setJSON returns the text with the entry, added or replaced, in the top-level object
-// member, which is added if it does not exist. It returns the errors of parseJSON and
+// member, which is added if it does not exist and replaces null. It returns the errors of parseJSON and
 // findServer.
 func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 	t, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	none, err := t.findNull(member)
 	if err != nil {
 		return nil, err
 	}
@@ -178,6 +182,8 @@ func setJSON(text []byte, member, name string, entry []field) ([]byte, error) {
 		return jsonString(member) + ": {" + newline + indent + unit + one(indent+unit, unit, newline) + newline + indent + "}"
 	}
 	switch {
+	case none != nil:
+		return t.replace(none, group), nil
 	case found != nil:
 		return t.replace(found, one), nil
 	case servers != nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -58,7 +59,7 @@ func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 	if p.servers.Kind == yaml.MappingNode && len(p.servers.Content) > 0 && p.servers.Style&yaml.FlowStyle != 0 {
 		return nil, fmt.Errorf("%q is written in braces: change it by hand", member)
 	}
-	if p.servers.Kind != yaml.MappingNode && p.servers.Tag != "!!null" {
+	if p.servers.Kind != yaml.MappingNode && (p.servers.Tag != "!!null" || p.servers.Style&yaml.TaggedStyle != 0) {
 		return nil, fmt.Errorf("%q is not a mapping", member)
 	}
 	for i := 0; i+1 < len(p.servers.Content); i += 2 {
@@ -74,6 +75,10 @@ func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 
 // yamlBreakPattern matches a line break.
 var yamlBreakPattern = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
+
+// yamlNull matches a line with a key whose value is null; the groups are what comes before the
+// value and after it.
+var yamlNull = lazyregexp.New(`^("?[\w-]+"?[ \t]*:)[ \t]+(?:null|Null|NULL|~)([ \t]+#.*\s*|\s*)$`)
 
 // yamlLines splits a text into lines with their ends, as the parser counts them: by
 // the line breaks of YAML 1.1 (section 5.4).
@@ -141,6 +146,9 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 	if len(p.servers.Content) == 0 && p.servers.Style&yaml.FlowStyle != 0 { // extensions: {}
 		line = bytes.Replace(line, []byte("{}"), nil, 1)
 		line = append(bytes.TrimRight(line, " \r\n"), newline...)
+	}
+	if found := yamlNull().FindSubmatch(line); found != nil && p.servers.Tag == "!!null" && p.servers.Value != "" {
+		line = slices.Concat(found[1], found[2]) // extensions: null # comment
 	}
 	return join(append(p.lines[:p.memberLine:p.memberLine], line), block, p.lines[p.memberLine+1:]), nil
 }
