@@ -303,7 +303,7 @@ func (p *program) serversFile() (file string, text []byte, err error) {
 	if file, err = p.serversFileName(); err != nil {
 		return "", nil, err
 	}
-	text, err = os.ReadFile(file)
+	text, err = config.ReadRegular(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", nil, withStatus(exitFailed, err)
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -107,7 +106,7 @@ func (p *program) runTrust(args []string, revoke bool) error {
 		}
 		return p.printf("no longer trusted: %s\n", name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := config.ReadRegular(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if len(args) == 1 {
 			return withStatus(exitFailed, fmt.Errorf("%s does not exist: correct the name of the configuration", name))

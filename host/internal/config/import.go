@@ -102,6 +102,15 @@ type Imported struct {
 	inputs map[string]dialect.Input
 }
 
+// readSource does the same as ReadRegular, but also reads the pipes of a shell, as in
+// "config import /dev/stdin" and "config import <(COMMAND)": somebody writes to them.
+func readSource(name string) ([]byte, error) {
+	if strings.HasPrefix(name, "/dev/") || strings.HasPrefix(name, "/proc/") {
+		return readFile(name)
+	}
+	return ReadRegular(name)
+}
+
 // Import reads the servers of a product's configuration, or of a file. It returns an error if source
 // is neither, or if a file cannot be read; missing files of a product are no error.
 func Import(source string, getenv func(string) string) (*Imported, error) {
@@ -121,7 +130,7 @@ func Import(source string, getenv func(string) string) (*Imported, error) {
 		found.Searched = []string{source}
 	}
 	for _, file := range found.Searched {
-		text, err := readFile(file)
+		text, err := readSource(file)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -210,7 +219,7 @@ func (f *Imported) Write(name string) (added, kept []string, err error) {
 		return nil, nil, err
 	}
 	defer end()
-	text, err := readFile(name)
+	text, err := ReadRegular(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}

@@ -21,7 +21,7 @@ type Migration struct {
 // PlanMigration reads a configuration and returns the change that migrate makes. It writes
 // nothing. It returns the error of reading the file or of migrate.
 func PlanMigration(file string, migrate MigrateFunc) (*Migration, error) {
-	text, err := readFile(file)
+	text, err := ReadRegular(file)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
+	"github.com/toolroom-mcp/toolroom/host/internal/config/dialect"
 )
 
 // A pipe in the working directory keeps nobody waiting.
@@ -46,4 +48,31 @@ func TestAFileThatBecomesAPipeIsNotWaitedFor(t *testing.T) {
 	require.ErrorContains(t, w.next().Err, "is no longer a regular file")
 	replace(t, file, "servers: {b: {command: ./b}}")
 	require.Equal(t, []string{"b"}, w.next().Added)
+}
+
+// Nor does a pipe in place of a file that a command reads.
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "toolroom.yaml")
+	require.NoError(t, syscall.Mkfifo(file, 0o600))
+	_, err := config.Import(file, env())
+	require.ErrorContains(t, err, "is not a regular file")
+	_, err = config.PlanMigration(file, dialect.Migrate)
+	require.ErrorContains(t, err, "is not a regular file")
+	_, err = config.ReadRegular(file)
+	require.ErrorContains(t, err, "is not a regular file")
+	_, _, err = (&config.Imported{}).Write(file)
+	require.ErrorContains(t, err, "is not a regular file")
+}
+
+// The pipes of a shell are read: somebody writes to them.
+func TestImportReadsAPipeOfTheShell(t *testing.T) {
+	from, to, err := os.Pipe()
+	require.NoError(t, err)
+	defer from.Close()
+	_, err = to.WriteString(`{"mcpServers": {"x": {"command": "ls"}}}`)
+	require.NoError(t, err)
+	require.NoError(t, to.Close())
+	found, err := config.Import(fmt.Sprintf("/dev/fd/%d", from.Fd()), env())
+	require.NoError(t, err)
+	require.Len(t, found.Servers, 1)
 }

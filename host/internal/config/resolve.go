@@ -129,7 +129,7 @@ func (c *Config) resolveHelper(file string, spec *dialect.Server, from []string)
 // readEnv reads an env_file if admit permits its text. The map is not nil. With an error, it may lack
 // values.
 func readEnv(file string, admit func(text []byte) error) (map[string]secret.Text, error) {
-	text, err := readRegular(file)
+	text, err := ReadRegular(file)
 	if err == nil {
 		if err = admit(text); err != nil {
 			return map[string]secret.Text{}, err

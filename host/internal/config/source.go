@@ -118,7 +118,7 @@ func (c *Config) readDefaults(cwd string, getenv func(string) string, add func(s
 	if local == user {
 		return nil
 	}
-	text, err := readRegular(local)
+	text, err := ReadRegular(local)
 	c.watchDefault(local, text, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -186,7 +186,7 @@ func readContents(name string) (string, error) {
 	case !info.Mode().IsRegular():
 		return "", errors.New("it is not a regular file")
 	}
-	text, err := readRegular(name)
+	text, err := ReadRegular(name)
 	switch {
 	case err != nil:
 		return "", errors.New("it cannot be read")
@@ -198,9 +198,10 @@ func readContents(name string) (string, error) {
 	return string(text), nil
 }
 
-// readRegular does the same as readFile, but returns an error for anything but a regular
-// file, because a pipe could block it.
-func readRegular(name string) ([]byte, error) {
+// ReadRegular reads a configuration. It returns an error for anything but a regular file,
+// because a pipe could block it. Of a file that is too large, it returns one byte more than
+// dialect.Parse accepts.
+func ReadRegular(name string) ([]byte, error) {
 	if info, err := os.Stat(name); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {

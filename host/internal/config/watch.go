@@ -307,7 +307,7 @@ func linkChain(path string) []string {
 func statesOf(files []string) map[string]string {
 	state := map[string]string{}
 	for _, file := range files {
-		text, err := readRegular(file)
+		text, err := ReadRegular(file)
 		if state[file] = fileState(text, err); err != nil && dirNames(file) != nil {
 			state[file] = contentHash([]byte(strings.Join(dirNames(file), "\x00")))
 		}
