@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -166,6 +165,9 @@ func (p *program) runInstall(ctx context.Context, id string, f installFlags) err
 	if t.client.Restart != "" {
 		p.logf("to use the tools: %s", t.client.Restart)
 	}
+	if movesWithUpdates(servers[0].Command) {
+		p.logf("the directory of this copy changes with its version: after an update, run this command again")
+	}
 	return nil
 }
 
@@ -194,7 +196,7 @@ func (p *program) installedServers(t clientTarget, f installFlags) ([]install.Se
 		return nil, err
 	}
 	args = append(args, roots...)
-	dir, err := programDir(p.getenv)
+	dir, err := programDir()
 	if err != nil {
 		return nil, withStatus(exitFailed, err)
 	}
@@ -259,30 +261,6 @@ func exeSuffix() string {
 		return ".exe"
 	}
 	return ""
-}
-
-// programDir returns the directory under which a client finds the programs: that of PATH if
-// it leads to this program, since the directory behind its link can change with each
-// version (as with Homebrew), else this program's own. It returns an error for a copy of
-// toolroom in the cache of npx.
-func programDir(getenv func(string) string) (string, error) {
-	dir, err := bundledtools.HostDir()
-	if err != nil {
-		return "", err
-	}
-	if slices.Contains(strings.Split(filepath.ToSlash(dir), "/"), "_npx") {
-		return "", errors.New("this copy of toolroom is in the cache of npx, which is cleared at times: install it first, with npm install --global toolroom")
-	}
-	linked, err := exec.LookPath(programName)
-	if err != nil || !filepath.IsAbs(linked) {
-		return dir, nil
-	}
-	if real, err := filepath.EvalSymlinks(linked); err == nil && filepath.Dir(real) == dir {
-		if _, missing := bundledtools.Siblings(filepath.Dir(linked)); len(missing) == 0 {
-			return filepath.Dir(linked), nil
-		}
-	}
-	return dir, nil
 }
 
 // runUninstall removes the tools from the configuration of a client, or with --dry-run
