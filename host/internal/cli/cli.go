@@ -229,10 +229,17 @@ func (p *program) openChanged(change func(config.Config) config.Config) (*core.A
 		return nil, withStatus(exitFailed, err)
 	}
 	a.OnNotice(func(text string) { p.logf("%s", text) })
+	a.OnWait(p.noticeWait)
 	if p.serves {
 		a.ReportFailures()
 	}
 	return a, nil
+}
+
+// noticeWait says why the program does not end yet, and lets an interrupt end it.
+func (p *program) noticeWait() {
+	p.logf("waiting until the provider of a sign-in has renewed its tokens; if the program is ended before, a new sign-in can be necessary")
+	signal.Reset(os.Interrupt)
 }
 
 // load reads the configuration. dir is the directory of the bundled tools. With an error it

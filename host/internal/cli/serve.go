@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -40,7 +41,8 @@ func (p *program) stdioCommand() *cobra.Command {
 }
 
 // serveStdio opens a host and serves one client on standard input and output until the
-// client closes its input or ctx ends. around and aroundOut wrap these streams.
+// client closes its input or ctx ends. If a provider is still renewing tokens then, the program ends
+// later than its output. wrapIn and wrapOut wrap these streams.
 func (p *program) serveStdio(ctx context.Context, wrapIn func(io.Reader) io.Reader, wrapOut func(io.Writer) io.Writer) error {
 	p.serves = true
 	core.BeginStartUp()
@@ -56,6 +58,12 @@ func (p *program) serveStdio(ctx context.Context, wrapIn func(io.Reader) io.Read
 		var stop func()
 		ctx, stop = wire.Lifetime(ctx, stdout)
 		defer stop()
+		a.OnWait(func() {
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM) // clients send it soon after the end of the input
+			stop()
+			stdout.Close() //nolint:errcheck // nothing is written any more
+			p.noticeWait()
+		})
 	}
 	defer a.Close()
 	p.openControlSocket(a, "stdio")

@@ -36,6 +36,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/store"
 	"github.com/toolroom-mcp/toolroom/host/internal/store/memory"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
@@ -91,6 +92,9 @@ type App struct {
 	gc              gcTuning
 	recheckEvery    time.Duration
 	reportsFailures bool // notify gets the failures of servers
+
+	refreshes oauth.Refreshes // of sign-ins; Close waits for them
+	onWait    func()          // see OnWait
 
 	id string // random; identifies this host
 
@@ -206,9 +210,29 @@ func (a *App) Close() {
 	if a.tracer != nil {
 		a.tracer.Close()
 	}
+	a.awaitRefreshes()
 	if a.store != nil {
 		a.store.Close() //nolint:errcheck // everything is written already
 	}
+}
+
+// refreshNotice is the time that Close waits for refreshes before it calls the function of OnWait.
+const refreshNotice = time.Second
+
+// OnWait sets a function that Close calls if it has closed everything, and still waits until a
+// provider has renewed the tokens of a sign-in. Call it before Close.
+func (a *App) OnWait(f func()) { a.onWait = f }
+
+// awaitRefreshes waits for the running refreshes of sign-ins, at most the time that they may take: the
+// answer of a provider can contain the only valid refresh token.
+func (a *App) awaitRefreshes() {
+	if a.refreshes.Await(refreshNotice) {
+		return
+	}
+	if a.onWait != nil {
+		a.onWait()
+	}
+	a.refreshes.Await(oauth.RefreshTime)
 }
 
 // setClientRoots stores the client's roots. If the host has configured roots, servers get

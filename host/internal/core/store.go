@@ -38,6 +38,7 @@ func (a *App) connectStore(cfg config.Config) {
 // tokenStorage tells where the tokens of sign-ins are stored.
 func (a *App) tokenStorage() oauth.Storage {
 	storage := a.Config.TokenStorage()
+	storage.Refreshes = &a.refreshes
 	if a.store != nil && a.Config.Store.IsCluster() {
 		storage.Shared = a.store.Keys
 	}

@@ -33,7 +33,7 @@ type Authorizer interface {
 	SignIn() string
 	// Secrets returns the tokens, which messages must not contain.
 	Secrets() []string
-	// Close waits a short time for a renewal of the token that was begun.
+	// Close tells that no further request follows. A renewal of the token that was begun may go on.
 	Close()
 }
 

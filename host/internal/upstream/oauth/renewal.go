@@ -11,7 +11,6 @@ import (
 const (
 	earlyWait  = 2 * time.Second  // the longest wait of calls for it, from its start
 	earlyPause = 10 * time.Second // without another one after a failure
-	closeWait  = 5 * time.Second  // the longest wait of Close for it
 )
 
 // failurePause is the time without another renewal of tokens that have expired, after the provider
@@ -25,6 +24,9 @@ type renewal struct {
 	old   string    // access token that is replaced
 	begun time.Time // its start
 	done  chan struct{}
+
+	sent      bool // its refresh token was sent, or is about to be
+	abandoned bool // it must not send a refresh token any more
 
 	result *tokens // result and err are valid after done is closed
 	err    error
@@ -56,17 +58,6 @@ func (r *renewal) endsWithin(ctx context.Context, d time.Duration) bool {
 	case <-ctx.Done():
 	}
 	return false
-}
-
-// Close waits for a running renewal, at most closeWait: a process that ends before the answer
-// arrives loses the refresh token in it.
-func (s *Source) Close() {
-	s.mu.Lock()
-	running := s.running
-	s.mu.Unlock()
-	if running != nil {
-		running.endsWithin(context.Background(), closeWait)
-	}
 }
 
 // renewDue renews tokens that expire soon, or have expired. While they are valid it waits at
@@ -155,6 +146,7 @@ func (s *Source) startRenewal(ctx context.Context, old string, refused bool) *re
 	s.running = running
 	go func() {
 		running.result, running.err = s.renew(context.WithoutCancel(ctx), old, refused)
+		s.cfg.Refreshes.remove(running)
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.running, s.failed = nil, nil
@@ -210,6 +202,9 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		// A refresh token may be valid once, so it is not used while its successor cannot be stored.
 		if err := s.cfg.checkRoom(); err != nil {
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
+		}
+		if err := s.beginSending(); err != nil {
+			return false, err
 		}
 		fresh, err := s.cfg.refresh(ctx, s.cfg.newHTTP(), *t)
 		if isRefused(err) || isRefusedWithoutCode(err) && t.hasEnded(refused) {

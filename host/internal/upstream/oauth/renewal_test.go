@@ -38,6 +38,16 @@ func (p *provider) hang() (asked chan struct{}, release func()) {
 	return asked, release
 }
 
+// awaitEnd waits until no renewal is running.
+func (s *Source) awaitEnd() {
+	s.mu.Lock()
+	running := s.running
+	s.mu.Unlock()
+	if running != nil {
+		<-running.done
+	}
+}
+
 // A refresh that hangs or fails does not hold calls up while the token is valid, and each of
 // them does not begin another one.
 func TestRenewalBeforeExpiry(t *testing.T) {
@@ -56,7 +66,7 @@ func TestRenewalBeforeExpiry(t *testing.T) {
 		}
 		require.Equal(t, before+1, p.count())
 		release()
-		s.Close()
+		s.awaitEnd()
 	})
 	t.Run("fails", func(t *testing.T) {
 		p := newProvider(t)
@@ -74,7 +84,7 @@ func TestRenewalBeforeExpiry(t *testing.T) {
 			token, err := s.Token(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, "access-1", token)
-			s.Close()
+			s.awaitEnd()
 		}
 		require.Equal(t, before+1, p.count())
 		p.mu.Lock()
@@ -85,7 +95,7 @@ func TestRenewalBeforeExpiry(t *testing.T) {
 		s.mu.Unlock()
 		_, err := s.Token(t.Context())
 		require.NoError(t, err)
-		s.Close()
+		s.awaitEnd()
 		token, err := s.Token(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "access-2", token)
@@ -153,12 +163,12 @@ func TestRenewalOfCancelledCallGoesOn(t *testing.T) {
 	require.Equal(t, 1, p.refreshed)
 }
 
-// Calls wait for an early renewal at most earlyWait from its start, and Close at most closeWait.
+// Calls wait for an early renewal at most earlyWait from its start, and Close at most RefreshTime.
 func TestWaitsForRenewals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		source := func() (*Source, *tokens, *renewal) {
 			now := time.Now()
-			running := &renewal{old: "a", begun: now, done: make(chan struct{})}
+			running := &renewal{old: "a", begun: now, sent: true, done: make(chan struct{})}
 			s := NewSource(Config{Server: "notes", Storage: Storage{State: t.TempDir()}})
 			s.running = running
 			known := &tokens{Access: "a", Refresh: "r", Issued: now.Add(-time.Hour), Expires: now.Add(50 * time.Second)}
@@ -175,7 +185,7 @@ func TestWaitsForRenewals(t *testing.T) {
 		require.Equal(t, earlyWait, time.Since(running.begun), "the next call does not wait")
 		begin := time.Now()
 		s.Close()
-		require.Equal(t, closeWait, time.Since(begin))
+		require.Equal(t, RefreshTime, time.Since(begin))
 
 		s, known, running = source()
 		time.AfterFunc(time.Second, func() { running.result = &tokens{Access: "b"}; close(running.done) })
@@ -292,4 +302,49 @@ func TestNoPauseAfterOtherFailures(t *testing.T) {
 		require.ErrorContains(t, err, "403")
 	}
 	require.Equal(t, before+3, p.count())
+}
+
+// A process that ends waits for a refresh that was sent, and has none sent after its end has begun.
+func TestRefreshAtTheEnd(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	c.Refreshes = &Refreshes{}
+	require.True(t, c.Refreshes.Await(0))
+	expiresIn(t, c, -time.Second)
+	asked, release := p.hang()
+	s := NewSource(c)
+	done := make(chan error, 1)
+	go func() {
+		_, err := s.Token(context.Background())
+		done <- err
+	}()
+	<-asked
+	s.Close()
+	require.False(t, c.Refreshes.Await(time.Millisecond))
+	release()
+	require.True(t, c.Refreshes.Await(RefreshTime))
+	r, err := c.loadRecord(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "refresh-2", r.Tokens.Refresh)
+	require.NoError(t, <-done)
+
+	expiresIn(t, c, -time.Second)
+	unlock, err := c.lockRecord(t.Context()) // as another process that refreshes
+	require.NoError(t, err)
+	s = NewSource(c)
+	go func() {
+		_, err := s.Token(context.Background())
+		done <- err
+	}()
+	require.Eventually(t, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.running != nil
+	}, time.Minute, time.Millisecond)
+	s.Close()
+	require.True(t, c.Refreshes.Await(0))
+	before := p.count()
+	unlock()
+	require.ErrorIs(t, <-done, errAbandoned)
+	require.Equal(t, before, p.count())
 }

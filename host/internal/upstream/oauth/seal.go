@@ -42,6 +42,8 @@ type Storage struct {
 	Kind    string     // InKeyring, InFile or InCluster; "": in the keyring if it can be used, else in the file
 	Keyring Keyring    // nil: there is none
 	Shared  store.Keys // of the store of a cluster; nil: there is none
+
+	Refreshes *Refreshes // gets the refreshes, so that the process can wait for them at its end; nil: Source.Close waits
 }
 
 // sealed holds the tokens of a record, encrypted.
