@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // maxPasted bounds a pasted address, in bytes.
@@ -17,10 +18,11 @@ const (
 	keyDelete    = 0x7f
 )
 
-// ReadPasted reads one line of at most 64 KiB from in, without its end. The keys that correct a line
-// have their effect, for a terminal that sends each key at once; echo, if not nil, then gets
-// what the terminal shows. If ctx ends before, it returns ctx.Err(), and the reading continues in the
-// background.
+// ReadPasted reads the first line from in that is not empty, of at most 64 KiB, without its end and
+// what surrounds an address: spaces, quotation marks, and the marks of a terminal around pasted
+// text. The keys that correct a line have their effect, for a terminal that sends each key at once;
+// Ctrl-D ends the line. echo, if not nil, then gets what the terminal shows. If ctx ends before, it
+// returns ctx.Err(), and the reading continues in the background.
 func ReadPasted(ctx context.Context, in io.Reader, echo io.Writer) (string, error) {
 	type line struct {
 		text string
@@ -54,16 +56,20 @@ func readPasted(in io.Reader, echo io.Writer) (string, error) {
 		}
 		key := one[0]
 		switch {
-		case n == 0 && len(line) == 0:
-			return "", fmt.Errorf("reading the pasted address: %w", err)
-		case n == 0 || key == '\n':
-			show("\n")
-			return string(line), nil
-		case key == keyEnd:
-			if len(line) > 0 {
-				continue
+		case n == 0 || key == '\n' || key == keyEnd:
+			text := trimPasted(string(line))
+			if n == 0 && text == "" {
+				return "", fmt.Errorf("reading the pasted address: %w", err)
 			}
-			return "", fmt.Errorf("reading the pasted address: %w", io.EOF)
+			if key == keyEnd && text == "" {
+				return "", fmt.Errorf("reading the pasted address: %w", io.EOF)
+			}
+			show("\n")
+			if text != "" {
+				return text, nil
+			}
+			line = line[:0]
+			continue
 		case key == keyBackspace || key == keyDelete:
 			if len(line) > 0 {
 				line = line[:len(line)-1]
@@ -82,5 +88,13 @@ func readPasted(in io.Reader, echo io.Writer) (string, error) {
 			show(string(one))
 		}
 	}
-	return string(line), nil
+	return trimPasted(string(line)), nil
+}
+
+// pasteMarks removes the marks that terminals send around pasted text in bracketed paste mode.
+var pasteMarks = strings.NewReplacer("\x1b[200~", "", "\x1b[201~", "")
+
+// trimPasted returns a pasted line without what surrounds the address.
+func trimPasted(line string) string {
+	return strings.Trim(pasteMarks.Replace(line), " \t\r\n\"'`<>")
 }
