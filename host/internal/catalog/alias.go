@@ -58,7 +58,7 @@ func (i *Item) completedFrom(target *Item) *Item {
 	tool := *i.Tool
 	for _, m := range theirs {
 		at := slices.IndexFunc(own, func(o jsonrpc.Member) bool { return o.Name == m.Name })
-		said := at >= 0 && (m.Name != "inputSchema" || string(own[at].Value) != anyArguments)
+		said := at >= 0 && (m.Name != "inputSchema" || string(own[at].Value) != anyArgumentsSchema)
 		switch m.Name {
 		case "title", "description", "inputSchema", "outputSchema", "annotations":
 		default:
@@ -77,8 +77,8 @@ func (i *Item) completedFrom(target *Item) *Item {
 	return &out
 }
 
-// anyArguments is the schema of a tool without one.
-const anyArguments = `{"type":"object"}`
+// anyArgumentsSchema is the schema of a tool without one.
+const anyArgumentsSchema = `{"type":"object"}`
 
 // maxAliasDepth bounds a chain of names of names.
 const maxAliasDepth = 8

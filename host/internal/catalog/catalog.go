@@ -54,10 +54,10 @@ type Entry struct {
 }
 
 // maxStarts bounds the servers that are listed, and so started, concurrently. A server
-// that takes longer than slowStart does not count any more.
+// that takes longer than slowStartDuration does not count any more.
 const (
-	maxStarts = 4
-	slowStart = 2 * time.Second
+	maxStarts         = 4
+	slowStartDuration = 2 * time.Second
 )
 
 // A Catalog holds the lists of its servers, with served names. It is safe for concurrent

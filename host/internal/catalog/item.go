@@ -127,8 +127,8 @@ func (i *Item) qualified() *Item {
 	return &q
 }
 
-// scheme is the scheme of qualified URIs.
-const scheme = "toolroom:"
+// uriScheme is the scheme of qualified URIs.
+const uriScheme = "toolroom:"
 
 // qualify returns the URI under which a resource is served whose own URI another server
 // has, too.
@@ -136,13 +136,13 @@ func qualify(server, uri string) string {
 	if strings.HasPrefix(uri, uiScheme) {
 		return qualifyUI(server, uri)
 	}
-	return scheme + url.PathEscape(server) + "/" + uri
+	return uriScheme + url.PathEscape(server) + "/" + uri
 }
 
 // unqualify is the inverse of qualify. ok is false for a URI that qualify did not make.
 func unqualify(name string) (server, uri string, ok bool) {
 	inner := ""
-	rest, ok := strings.CutPrefix(name, scheme)
+	rest, ok := strings.CutPrefix(name, uriScheme)
 	if !ok {
 		if rest, ok = strings.CutPrefix(name, uiQualified); !ok {
 			return "", "", false

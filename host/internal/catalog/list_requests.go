@@ -64,7 +64,7 @@ func (c *Catalog) requestList(s *server, kind call.ListKind) {
 	c.work.Go(func() {
 		c.starts <- struct{}{}
 		leave := sync.OnceFunc(func() { <-c.starts })
-		slow := time.AfterFunc(slowStart, leave)
+		slow := time.AfterFunc(slowStartDuration, leave)
 		raw, err := s.Source.List(c.life, kind)
 		slow.Stop()
 		leave()

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// checkPause is the time between a list and its comparison with the pins, so that the
+// pinCheckDelay is the time between a list and its comparison with the pins, so that the
 // comparison does not take processor time while clients wait for their first lists.
-const checkPause = 200 * time.Millisecond
+const pinCheckDelay = 200 * time.Millisecond
 
 // pinChecks are the lists that wait for their comparison. The catalog's mu guards it.
 type pinChecks struct {
@@ -42,9 +42,9 @@ func (c *Catalog) queuePinCheck(l *listing, request int, p *pins, server string,
 	}
 }
 
-// runChecks compares the lists of the queue after checkPause, until it is empty.
+// runChecks compares the lists of the queue after pinCheckDelay, until it is empty.
 func (c *Catalog) runChecks() {
-	pause := time.NewTimer(checkPause)
+	pause := time.NewTimer(pinCheckDelay)
 	defer pause.Stop()
 	select {
 	case <-pause.C:

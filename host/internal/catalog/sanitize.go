@@ -56,7 +56,7 @@ func sanitize(kind call.ListKind, definition json.RawMessage, entry []jsonrpc.Me
 	wanted := sanitizersOf[kind]()
 	needs, otherwise := "name", jsonrpc.MemberOf(definition, nameMember(kind))
 	if kind == call.Tools {
-		needs, otherwise = "inputSchema", json.RawMessage(anyArguments)
+		needs, otherwise = "inputSchema", json.RawMessage(anyArgumentsSchema)
 	}
 	definition = replaceMembers(definition, entry, func(m jsonrpc.Member) json.RawMessage {
 		f := wanted[m.Name]

@@ -237,7 +237,7 @@ func hostLabel(host string) string {
 
 // showPlan prints what the new server runs or reaches, and what it needs.
 func (p *program) showPlan(plan serverjson.Plan, s dialect.Server) error {
-	lines := []string{s.Name + " runs: " + shellJoin(s.Command)}
+	lines := []string{s.Name + " runs: " + shellCommand(s.Command)}
 	if s.URL != "" {
 		lines[0] = s.Name + " is reached at: " + s.URL
 	}

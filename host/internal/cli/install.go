@@ -17,7 +17,6 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/config/bundledtools"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
-	"github.com/toolroom-mcp/toolroom/internal/lazyregexp"
 	"github.com/toolroom-mcp/toolroom/internal/textdiff"
 )
 
@@ -289,7 +288,7 @@ func (p *program) runUninstall(ctx context.Context, id string, f installFlags) e
 // printChange prints the commands of a change, or its diff.
 func (p *program) printChange(c *install.Change) error {
 	for _, args := range c.Commands {
-		if err := p.printf("would run: %s\n", printable(shellJoin(args))); err != nil {
+		if err := p.printf("would run: %s\n", shellCommand(args)); err != nil {
 			return err
 		}
 	}
@@ -304,21 +303,6 @@ func (p *program) printChange(c *install.Change) error {
 		names.New = os.DevNull
 	}
 	return p.printDiff(c.Before, c.After, names)
-}
-
-// plainWordPattern matches a word that a shell need not have quoted.
-var plainWordPattern = lazyregexp.New(`^[A-Za-z0-9_./:=@-]+$`)
-
-// shellJoin returns a command line for a POSIX shell.
-func shellJoin(args []string) string {
-	words := make([]string, len(args))
-	for i, arg := range args {
-		words[i] = arg
-		if !plainWordPattern().MatchString(arg) {
-			words[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(words, " ")
 }
 
 // askInstall asks for the client and the directory on a terminal, shows the change, and makes it if

@@ -15,8 +15,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// agentLogs is the prefix of the journals of agents in the store.
-const agentLogs = "agents/"
+// agentLogPrefix is the prefix of the journals of agents in the store.
+const agentLogPrefix = "agents/"
 
 // NewAgentID returns a new random id for an agent.
 func NewAgentID() string { return "a" + strings.ToLower(rand.Text()[:9]) }
@@ -35,7 +35,7 @@ func (a *App) Journal(id string) (agent.Journal, error) {
 	case !IsAgentID(id):
 		return nil, toolerr.New(toolerr.InvalidParams, "%q is not a valid agent id", id)
 	}
-	return agentLog{a, agentLogs + id}, nil
+	return agentLog{a, agentLogPrefix + id}, nil
 }
 
 // claimTimeout is the time to wait for another process to release a claim.
@@ -45,7 +45,7 @@ const claimTimeout = 500 * time.Millisecond
 // It returns CONFLICT if another process on this machine runs the agent: two processes with
 // one journal would corrupt it and make calls twice.
 func (a *App) ClaimAgent(ctx context.Context, id string) (release func(), err error) {
-	if release, err = a.claim(ctx, agentLogs+id); toolerr.Is(err, toolerr.Locked) {
+	if release, err = a.claim(ctx, agentLogPrefix+id); toolerr.Is(err, toolerr.Locked) {
 		return nil, toolerr.New(toolerr.Conflict, "another process runs agent %s; it can be resumed when that process has ended", id)
 	}
 	return release, err
@@ -62,9 +62,9 @@ func (a *App) claim(ctx context.Context, name string) (release func(), err error
 	return locks.LockPath(ctx, filepath.Join(a.Config.State, name))
 }
 
-// agentStarts is the prefix under which the store has the start parameters of agents,
+// agentStartPrefix is the prefix under which the store has the start parameters of agents,
 // for as long as their journals.
-const agentStarts = "agent/"
+const agentStartPrefix = "agent/"
 
 // SaveAgentStart stores the start parameters of an agent, JSON of its caller, as long as
 // its journal is kept. It returns NOT_FOUND without a store or for a malformed id.
@@ -74,7 +74,7 @@ func (a *App) SaveAgentStart(ctx context.Context, id string, parameters json.Raw
 	}
 	logs, _ := retention()
 	a.storeUsed.Store(true)
-	_, err := a.store.Keys.Put(ctx, agentStarts+id, parameters, store.Any, time.Now().Add(logs.Age))
+	_, err := a.store.Keys.Put(ctx, agentStartPrefix+id, parameters, store.Any, time.Now().Add(logs.Age))
 	return err
 }
 
@@ -83,7 +83,7 @@ func (a *App) AgentStart(ctx context.Context, id string) (json.RawMessage, error
 	if a.store == nil || !IsAgentID(id) {
 		return nil, toolerr.New(toolerr.NotFound, "no saved agent %q", id)
 	}
-	e, err := a.store.Keys.Get(ctx, agentStarts+id)
+	e, err := a.store.Keys.Get(ctx, agentStartPrefix+id)
 	return e.Value, err
 }
 
@@ -96,10 +96,10 @@ type agentLog struct {
 }
 
 const (
-	wholeEntry = 'w'
-	firstPiece = 'f'
-	nextPiece  = 'n'
-	lastPiece  = 'l'
+	wholeEntryMark = 'w'
+	firstPieceMark = 'f'
+	nextPieceMark  = 'n'
+	lastPieceMark  = 'l'
 
 	pieceSize = store.MaxBatchBytes - 1<<10
 )
@@ -109,19 +109,19 @@ const (
 func (j agentLog) Append(ctx context.Context, entry json.RawMessage) error {
 	j.app.storeUsed.Store(true)
 	if len(entry) <= pieceSize {
-		_, err := j.app.store.Log.Append(ctx, j.name, append([]byte{wholeEntry}, entry...))
+		_, err := j.app.store.Log.Append(ctx, j.name, append([]byte{wholeEntryMark}, entry...))
 		return err
 	}
-	kind := byte(firstPiece)
-	for rest := []byte(entry); ; kind = nextPiece {
+	kind := byte(firstPieceMark)
+	for rest := []byte(entry); ; kind = nextPieceMark {
 		piece := rest[:min(len(rest), pieceSize)]
 		if rest = rest[len(piece):]; len(rest) == 0 {
-			kind = lastPiece
+			kind = lastPieceMark
 		}
 		if _, err := j.app.store.Log.Append(ctx, j.name, append([]byte{kind}, piece...)); err != nil {
 			return err
 		}
-		if kind == lastPiece {
+		if kind == lastPieceMark {
 			return nil
 		}
 	}
@@ -143,13 +143,13 @@ func (j agentLog) Read(ctx context.Context) ([]json.RawMessage, error) {
 				continue
 			}
 			switch kind, data := r.Data[0], r.Data[1:]; {
-			case kind == wholeEntry:
+			case kind == wholeEntryMark:
 				open, all = nil, append(all, bytes.Clone(data))
-			case kind == firstPiece:
+			case kind == firstPieceMark:
 				open = append([]byte{}, data...)
-			case kind == nextPiece && open != nil:
+			case kind == nextPieceMark && open != nil:
 				open = append(open, data...)
-			case kind == lastPiece && open != nil:
+			case kind == lastPieceMark && open != nil:
 				all, open = append(all, append(open, data...)), nil
 			}
 		}

@@ -108,7 +108,7 @@ type App struct {
 // is refused. The caller closes the host.
 func Open(cfg config.Config) (*App, error) {
 	version := cmp.Or(cfg.Version, "devel")
-	a := &App{Config: cfg, version: version, id: rand.Text(), startedAt: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), notify: func(string) {}, recheckEvery: recheckPause,
+	a := &App{Config: cfg, version: version, id: rand.Text(), startedAt: time.Now(), spawner: upstream.NewSpawner(cfg.Guard), notify: func(string) {}, recheckEvery: pinRecheckInterval,
 		memoryStore:    sync.OnceValue(func() *store.Store { return memory.New(memory.Config{}) }),
 		retryRequested: make(chan struct{}, 1), backoff: backoff{first: time.Second, max: time.Minute, min: time.Second}}
 	if _, err := rand.Read(a.sessionKey[:]); err != nil {
@@ -137,7 +137,7 @@ func Open(cfg config.Config) (*App, error) {
 	a.Gateway, err = gateway.New(gateway.Config{
 		Name: "toolroom", Title: "Toolroom", Version: version, Instructions: instructions(cfg.Roots),
 		Extensions: a.extensionsOfServers, Forward: a.tracedForward(), OnRoots: a.setClientRoots, OnUser: a.listForUser, OnLogLevel: a.setLogLevel, Profile: a.profile, DelegatedCatalog: a.delegatedCatalog,
-	}, wholeCatalog{a}, a.Handler)
+	}, currentCatalog{a}, a.Handler)
 	return a, err
 }
 

@@ -9,11 +9,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 )
 
-// The garbage collector's percentages (GOGC): busyPercent at the start and after the
-// first call, idlePercent between them.
+// The garbage collector's percentages (GOGC): busyGCPercent at the start and after the
+// first call, idleGCPercent between them.
 const (
-	busyPercent = 400
-	idlePercent = 100
+	busyGCPercent = 400
+	idleGCPercent = 100
 )
 
 // gcTuning lets the heap grow to 16 instead of 4 MiB between two collections while the
@@ -41,7 +41,7 @@ func (g *gcTuning) stage() call.Stage {
 				g.mu.Lock()
 				defer g.mu.Unlock()
 				g.busy = true
-				tuneGC(busyPercent)
+				tuneGC(busyGCPercent)
 			})
 			return next(ctx, req)
 		}
@@ -50,13 +50,13 @@ func (g *gcTuning) stage() call.Stage {
 
 // BeginStartUp tunes the garbage collector for the start of a host: a short start needs no
 // collection. It is called before Open, and EndStartUp some time after.
-func BeginStartUp() { tuneGC(busyPercent) }
+func BeginStartUp() { tuneGC(busyGCPercent) }
 
 // EndStartUp ends the tuning of BeginStartUp, unless there was a call.
 func (a *App) EndStartUp() {
 	a.gc.mu.Lock()
 	defer a.gc.mu.Unlock()
 	if !a.gc.busy {
-		tuneGC(idlePercent)
+		tuneGC(idleGCPercent)
 	}
 }

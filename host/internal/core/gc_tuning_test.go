@@ -14,7 +14,7 @@ func TestABusyHostCollectsLessOften(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
 		want        int
-	}{{"GOGC", "", busyPercent}, {"GOGC", "70", 70}, {"GOMEMLIMIT", "1GiB", 70}} {
+	}{{"GOGC", "", busyGCPercent}, {"GOGC", "70", 70}, {"GOMEMLIMIT", "1GiB", 70}} {
 		t.Setenv("GOGC", "")
 		t.Setenv("GOMEMLIMIT", "")
 		t.Setenv(c.name, c.value)
@@ -35,7 +35,7 @@ func TestAStartingHostCollectsLessOften(t *testing.T) {
 	for _, c := range []struct {
 		gogc              string
 		starting, started int
-	}{{"", busyPercent, idlePercent}, {"70", 70, 70}} {
+	}{{"", busyGCPercent, idleGCPercent}, {"70", 70, 70}} {
 		t.Setenv("GOGC", c.gogc)
 		t.Setenv("GOMEMLIMIT", "")
 		before := debug.SetGCPercent(70)

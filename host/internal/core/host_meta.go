@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// hostMeta is the prefix of the members of _meta in which only a host may describe the
+// hostMetaPrefix is the prefix of the members of _meta in which only a host may describe the
 // state of a call, for example that it waits for an approval.
-const hostMeta = "toolroom/"
+const hostMetaPrefix = "toolroom/"
 
 // withoutHostMeta returns a server's result without the members that only a host may set: a
 // server could pretend that its call waits for a person's decision about another call. It
@@ -38,7 +38,7 @@ func withoutHostMeta(res *call.Result) (*call.Result, error) {
 // isReserved reports whether only a host may set the member m of _meta. A tool may set its
 // own details and the known code of its error.
 func isReserved(m jsonrpc.Member) bool {
-	if len(m.Name) < len(hostMeta) || !strings.EqualFold(m.Name[:len(hostMeta)], hostMeta) {
+	if len(m.Name) < len(hostMetaPrefix) || !strings.EqualFold(m.Name[:len(hostMetaPrefix)], hostMetaPrefix) {
 		return false
 	}
 	switch m.Name {

@@ -75,40 +75,40 @@ func (a *App) notifyChangedViews(before, now *snapshot) {
 }
 
 // The gateway takes a catalog without these methods for a catalog without meta-tools.
-var _, _ gateway.MetaTools = (*toolsearch.List)(nil), wholeCatalog{}
+var _, _ gateway.MetaTools = (*toolsearch.List)(nil), currentCatalog{}
 
-var _ gateway.Explainer = wholeCatalog{}
+var _ gateway.Explainer = currentCatalog{}
 
-// wholeCatalog is the view of clients without a profile, in the current configuration.
-type wholeCatalog struct{ app *App }
+// currentCatalog is the view of clients without a profile, in the current configuration.
+type currentCatalog struct{ app *App }
 
 // view returns the list of the whole catalog in the current snapshot.
-func (w wholeCatalog) view() *toolsearch.List { return w.app.snapshot.Load().views[""] }
+func (w currentCatalog) view() *toolsearch.List { return w.app.snapshot.Load().views[""] }
 
 // Lookup implements gateway.Catalog.
-func (w wholeCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
+func (w currentCatalog) Lookup(ctx context.Context, name string) (*call.Tool, bool) {
 	return w.view().Lookup(ctx, name)
 }
 
 // List implements gateway.Catalog.
-func (w wholeCatalog) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
+func (w currentCatalog) List(ctx context.Context, kind call.ListKind, modern bool) json.RawMessage {
 	return w.view().List(ctx, kind, modern)
 }
 
 // Locate implements gateway.Catalog.
-func (w wholeCatalog) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
+func (w currentCatalog) Locate(ctx context.Context, kind call.ListKind, name string) (server, original string, ok bool) {
 	return w.view().Locate(ctx, kind, name)
 }
 
 // WhyUnavailable implements gateway.Explainer.
-func (w wholeCatalog) WhyUnavailable(ctx context.Context, name string) error {
+func (w currentCatalog) WhyUnavailable(ctx context.Context, name string) error {
 	return w.app.WhyUnavailable(ctx, name)
 }
 
 // IsMetaTool implements gateway.MetaTools.
-func (w wholeCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
+func (w currentCatalog) IsMetaTool(name string) bool { return w.view().IsMetaTool(name) }
 
 // CallMetaTool implements gateway.MetaTools.
-func (w wholeCatalog) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
+func (w currentCatalog) CallMetaTool(ctx context.Context, name string, arguments json.RawMessage) (result json.RawMessage, tool *call.Tool, args json.RawMessage, err error) {
 	return w.view().CallMetaTool(ctx, name, arguments)
 }

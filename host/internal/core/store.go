@@ -84,10 +84,10 @@ func (n useRecordingKeys) List(ctx context.Context, prefix, after string, limit 
 
 // Intervals of maintenance.
 const (
-	recheckPause   = 2 * time.Second // for checks whether withheld tools were approved by another host
-	firstTrimDelay = 10 * time.Minute
-	trimInterval   = time.Hour
-	trimTimeout    = time.Minute // limit of one trim
+	pinRecheckInterval = 2 * time.Second // for checks whether withheld tools were approved by another host
+	firstTrimDelay     = 10 * time.Minute
+	trimInterval       = time.Hour
+	trimTimeout        = time.Minute // limit of one trim
 )
 
 // retention returns how much of the store's logs and blobs a trim keeps.

@@ -7,22 +7,22 @@ import (
 )
 
 // Bounds for reading the rest of an answered request. If the request announces less
-// than netHTTPDrains bytes, net/http itself reads the rest before the answer.
+// than netHTTPDrainBytes bytes, net/http itself reads the rest before the answer.
 const (
-	maxDrainBytes    = 128 << 20        // bytes
-	drainTimeout     = 30 * time.Second // in total
-	drainReadTimeout = 2 * time.Second  // without a byte
-	netHTTPDrains    = 256 << 10        // bytes
+	maxDrainBytes     = 128 << 20        // bytes
+	drainTimeout      = 30 * time.Second // in total
+	drainReadTimeout  = 2 * time.Second  // without a byte
+	netHTTPDrainBytes = 256 << 10        // bytes
 )
 
 // AnswerAndDrain calls answer for a request whose body is unread. If the body has
-// netHTTPDrains bytes or more, or an unknown length, it then reads the rest and closes the
+// netHTTPDrainBytes bytes or more, or an unknown length, it then reads the rest and closes the
 // connection: a client that writes its whole request before it reads would otherwise find
 // the connection reset and lose the answer.
 func AnswerAndDrain(w http.ResponseWriter, r *http.Request, answer func()) {
 	waits := r.Header.Get("Expect") != "" // the client waits for the answer before it sends the body
 	c := http.NewResponseController(w)
-	if r.Body == nil || r.Body == http.NoBody || waits || r.ContentLength >= 0 && r.ContentLength < netHTTPDrains || c.EnableFullDuplex() != nil {
+	if r.Body == nil || r.Body == http.NoBody || waits || r.ContentLength >= 0 && r.ContentLength < netHTTPDrainBytes || c.EnableFullDuplex() != nil {
 		answer()
 		return
 	}

@@ -24,18 +24,18 @@ const (
 // texts of its definition.
 type metaTool struct{ name, description, schema, annotations string }
 
-// readsOnly are the annotations of search_tools and describe_tool.
-const readsOnly = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
+// readOnlyAnnotations are the annotations of search_tools and describe_tool.
+const readOnlyAnnotations = `{"readOnlyHint":true,"idempotentHint":true,"openWorldHint":false}`
 
 // metaTools returns search_tools, describe_tool and call_tool, in list order.
 func metaTools() []metaTool {
 	return []metaTool{
 		{searchTools, "Searches tools that are not listed here. Describe the task in a few words. Returns the name, the first sentence of the description and the parameters of the best matches. Call one with call_tool; describe_tool returns its whole definition.",
 			`{"type":"object","properties":{"query":{"type":"string","description":"the task in a few words, e.g. create issue"},"server":{"type":"string","description":"only tools of this server; without query, all of its tools"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"maximum number (default 10)"}}}`,
-			readsOnly},
+			readOnlyAnnotations},
 		{describeTool, "Returns the whole definition of a tool found by search_tools, with the schema of its arguments.",
 			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"}},"required":["name"]}`,
-			readsOnly},
+			readOnlyAnnotations},
 		{callTool, "Calls a tool that is not listed here, with arguments that fit its definition. Returns the tool's result.",
 			`{"type":"object","properties":{"name":{"type":"string","description":"name returned by search_tools"},"arguments":{"type":"object","description":"arguments of that tool"}},"required":["name"]}`,
 			`{}`},

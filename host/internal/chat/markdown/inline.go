@@ -49,7 +49,7 @@ func (in *inline) endLine() { in.writeKnown(true) }
 func (in *inline) writeKnown(whole bool) {
 	for len(in.held) > 0 {
 		used := in.writeElement(whole)
-		if used == 0 && !whole && len(in.held) < maxHeld {
+		if used == 0 && !whole && len(in.held) < maxHeldRunes {
 			return
 		}
 		if used == 0 { // no element begins here

@@ -34,11 +34,11 @@ type Options struct {
 
 // The limits of text that is held back.
 const (
-	maxHead  = 200     // runes of the beginning of a line
-	maxHeld  = 512     // runes of emphasis, a code span or a link
-	maxTable = 1 << 16 // runes of a table
-	minWidth = 20      // columns
-	maxNest  = 6       // quotes and items on a line; emphasis within emphasis
+	maxHeadRunes  = 200     // runes of the beginning of a line
+	maxHeldRunes  = 512     // runes of emphasis, a code span or a link
+	maxTableRunes = 1 << 16 // runes of a table
+	minWidth      = 20      // columns
+	maxNest       = 6       // quotes and items on a line; emphasis within emphasis
 )
 
 // A Writer renders a text. Only one goroutine may use it at a time.
@@ -133,7 +133,7 @@ func (w *Writer) writeRune(r rune) {
 func (w *Writer) addToLine(r rune) {
 	switch {
 	case w.inRow:
-		if w.head = append(w.head, r); w.size+len(w.head) >= maxTable {
+		if w.head = append(w.head, r); w.size+len(w.head) >= maxTableRunes {
 			w.inRow = false
 			w.endTable()
 			w.beginBlock(block{kind: text})
@@ -174,7 +174,7 @@ func (w *Writer) beginLine(whole bool) {
 	}
 	b, known := parseBlock(w.head, whole)
 	switch {
-	case !known && !whole && len(w.head) < maxHead:
+	case !known && !whole && len(w.head) < maxHeadRunes:
 		return
 	case !known:
 		b = block{kind: text}
@@ -230,7 +230,7 @@ func (w *Writer) beginCodeLine(complete bool) {
 	trimmed := strings.TrimLeftFunc(string(rest), unicode.IsSpace)
 	run := len(trimmed) - len(strings.TrimLeft(trimmed, string(f.mark)))
 	closing := strings.TrimRightFunc(trimmed[run:], unicode.IsSpace) == ""
-	if closing && !complete && len(w.head) < maxHead {
+	if closing && !complete && len(w.head) < maxHeadRunes {
 		return
 	}
 	if !closing && !complete && len(w.head) < f.indent+2*f.quotes { // the part to remove is not complete

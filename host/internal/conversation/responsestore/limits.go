@@ -20,7 +20,7 @@ func (b *Store) enforceLimits(ctx context.Context, more int64) error {
 	most, total := max(cmp.Or(b.MaxResponses, 10_000), 1), cmp.Or(b.MaxTotal, 256<<20)
 	b.added += more
 	b.since++
-	if b.since > 1 && b.since < min(lookCount, most) && b.added < min(lookBytes, total/4) {
+	if b.since > 1 && b.since < min(recheckAfterResponses, most) && b.added < min(recheckAfterBytes, total/4) {
 		return nil
 	}
 	all, err := b.listByUse(ctx)

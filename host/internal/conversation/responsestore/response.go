@@ -63,10 +63,10 @@ type Store struct {
 }
 
 const (
-	maxInline  = 512 << 10
-	touchAfter = 24 * time.Hour
-	lookCount  = 64       // the limits are checked again after so many responses
-	lookBytes  = 16 << 20 // or after so many bytes
+	maxInlineBytes        = 512 << 10
+	markUsedInterval      = 24 * time.Hour
+	recheckAfterResponses = 64       // the limits are checked again after so many responses
+	recheckAfterBytes     = 16 << 20 // or after so many bytes
 )
 
 // key returns the key of a response.
@@ -107,7 +107,7 @@ func (b *Store) Create(ctx context.Context, r Response, c Content) error {
 	}
 	r.Used, r.Bytes = b.now(), int64(len(content))
 	r.Chain += r.Bytes
-	if len(content) > maxInline {
+	if len(content) > maxInlineBytes {
 		r.Blob = "response-" + strings.ToLower(strings.ReplaceAll(r.ID, "resp_", ""))
 		if _, err := b.Blobs.Create(ctx, r.Blob, bytes.NewReader(content)); err != nil {
 			return err
@@ -228,7 +228,7 @@ func (b *Store) Chain(ctx context.Context, id string) ([]llm.Message, int64, err
 // markUsed sets the time of a response's last use to now, at most once a day. It is no
 // error if another request has changed or deleted it.
 func (b *Store) markUsed(ctx context.Context, r Response, version store.Version) error {
-	if b.now().Sub(r.Used) < min(touchAfter, cmp.Or(b.Age, touchAfter)/2) {
+	if b.now().Sub(r.Used) < min(markUsedInterval, cmp.Or(b.Age, markUsedInterval)/2) {
 		return nil
 	}
 	r.Used = b.now()

@@ -10,8 +10,8 @@ import (
 // modernVersion is the protocol version without an initialize handshake.
 const modernVersion = "2026-07-28"
 
-// meta is the member of params that requests of protocol version 2026-07-28 contain.
-const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
+// modernMeta is the member of params that requests of protocol version 2026-07-28 contain.
+const modernMeta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
 // checkModern checks a session of protocol version 2026-07-28. legacy says that the
 // other handshake works; then an unsupported version is no failure. It returns false if
@@ -28,7 +28,7 @@ func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool 
 	if !legacy {
 		without = Bad
 	}
-	m, err := s.waitForAnswer(s.sendRequest("server/discover", "{"+meta+"}"), cfg.Timeout)
+	m, err := s.waitForAnswer(s.sendRequest("server/discover", "{"+modernMeta+"}"), cfg.Timeout)
 	if err != nil {
 		level := without
 		if legacy {
@@ -55,7 +55,7 @@ func (r *report) checkModern(ctx context.Context, cfg Config, legacy bool) bool 
 	}
 	r.add(Good, name, "version %s", modernVersion)
 	var tools, quiet report
-	listed := quiet.listTools(s, meta)
+	listed := quiet.listTools(s, modernMeta)
 	for _, c := range quiet.checks {
 		c.Name += ", modern"
 		r.addChecks(c)
@@ -76,7 +76,7 @@ func (r *report) checkExit(ctx context.Context, cfg Config) {
 		r.add(Bad, "end of input", "it cannot be started again: %v", err)
 		return
 	}
-	s.waitForAnswer(s.sendRequest("initialize", initialize), cfg.StartTimeout) //nolint:errcheck // checked before
+	s.waitForAnswer(s.sendRequest("initialize", initializeParams), cfg.StartTimeout) //nolint:errcheck // checked before
 	s.notify("notifications/initialized", "")
 	id := s.sendRequest("tools/list", "")
 	status, ended := s.closeInput(cfg.Timeout)

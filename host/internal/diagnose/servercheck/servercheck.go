@@ -121,8 +121,8 @@ func Run(ctx context.Context, cfg Config) ([]Check, error) {
 // versions returns the protocol versions with the initialize handshake.
 func versions() []string { return []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} }
 
-// initialize is the params of the request initialize.
-const initialize = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-host doctor","version":"1"}}`
+// initializeParams is the params of the request initialize.
+const initializeParams = `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"mcp-host doctor","version":"1"}}`
 
 // checkLegacy checks a session with the initialize handshake. It returns false if the
 // handshake failed.
@@ -135,7 +135,7 @@ func (r *report) checkLegacy(ctx context.Context, cfg Config) bool {
 	}
 	defer s.kill()
 	begin := time.Now()
-	m, err := s.waitForAnswer(s.sendRequest("initialize", initialize), cfg.StartTimeout)
+	m, err := s.waitForAnswer(s.sendRequest("initialize", initializeParams), cfg.StartTimeout)
 	if err != nil {
 		r.add(Bad, name, "initialize: %v", err)
 		r.reportNoise(s) // this can be the reason

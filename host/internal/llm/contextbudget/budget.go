@@ -111,8 +111,8 @@ func (e *TooLargeError) Unwrap() error {
 	return toolerr.New(toolerr.LimitReached, "the context is full")
 }
 
-// unknownSize is the assumed number of tokens of a definition of unknown size.
-const unknownSize = 100
+// assumedDefinitionTokens is the assumed number of tokens of a definition of unknown size.
+const assumedDefinitionTokens = 100
 
 // Fit makes a request fit the model, or a larger configured one, by the steps of the
 // package comment. It returns a *TooLargeError if that is not possible.

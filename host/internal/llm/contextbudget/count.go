@@ -60,11 +60,11 @@ func partTokens(counter tokens.Counter, p llm.Part) int {
 	return n
 }
 
-// definitionTokens returns the tokens of a definition in MCP's format, unknownSize if
+// definitionTokens returns the tokens of a definition in MCP's format, assumedDefinitionTokens if
 // it has neither description nor schema; other vendors' formats contain the same texts.
 func definitionTokens(counter tokens.Counter, t llm.Tool) int {
 	if t.Description == "" && len(t.Input) == 0 {
-		return unknownSize
+		return assumedDefinitionTokens
 	}
 	return frameTokens + counter.Count(t.Name) + counter.Count(t.Description) + counter.Count(string(t.Input))
 }

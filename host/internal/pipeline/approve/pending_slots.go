@@ -199,7 +199,7 @@ func (b *Store) changeRegister(ctx context.Context, f func(*slotRegister) (bool,
 		if fault != nil {
 			return fault
 		}
-		if _, err = b.Keys.Put(ctx, registerKey, value, entry.Version, b.now().Add(finishedLifetime+b.expires())); err == nil || !toolerr.Is(err, toolerr.Conflict) {
+		if _, err = b.Keys.Put(ctx, registerKey, value, entry.Version, b.now().Add(finishedRecordLifetime+b.expires())); err == nil || !toolerr.Is(err, toolerr.Conflict) {
 			return err
 		}
 	}

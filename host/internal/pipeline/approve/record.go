@@ -106,19 +106,19 @@ const (
 	maxNote      = 1 << 10   // bytes
 	maxTokens    = 8         // of one request
 	maxRounds    = 10        // of one call
-	// finishedLifetime is the lifetime of a finished record, and largeLifetime that of a record
+	// finishedRecordLifetime is the lifetime of a finished record, and largeRecordLifetime that of a record
 	// with large arguments.
-	finishedLifetime = 24 * time.Hour
-	largeLifetime    = time.Minute
-	maxBrief         = 4 << 10 // bytes of the arguments that are kept of a finished call
+	finishedRecordLifetime = 24 * time.Hour
+	largeRecordLifetime    = time.Minute
+	maxBrief               = 4 << 10 // bytes of the arguments that are kept of a finished call
 )
 
 // keptUntil returns the time when a record is deleted.
 func (r *Record) keptUntil() time.Time {
 	if (r.State == Pending || r.State == Approved) && len(r.Args)+len(r.Edited) > maxBrief {
-		return r.Expires.Add(largeLifetime)
+		return r.Expires.Add(largeRecordLifetime)
 	}
-	return r.Expires.Add(finishedLifetime)
+	return r.Expires.Add(finishedRecordLifetime)
 }
 
 // redactFinished shortens the arguments of a record that is decided or used, and masks the

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// prefix keeps an id from being the name of a device on Windows, such as con.
-	prefix = "b_"
+	// blobPrefix keeps an id from being the name of a device on Windows, such as con.
+	blobPrefix = "b_"
 	// tempPrefix is the prefix of the names of unfinished files.
 	tempPrefix = "aside-"
 	// abandonedAge is the age from which an unfinished file is removed.
@@ -49,7 +49,7 @@ func New(c Config) store.Blobs {
 type dir struct{ Config }
 
 // path returns the path of a blob's file.
-func (d *dir) path(id string) string { return filepath.Join(d.Dir, prefix+id) }
+func (d *dir) path(id string) string { return filepath.Join(d.Dir, blobPrefix+id) }
 
 // Create implements store.Blobs. The blobs together never exceed the quota, even with
 // concurrent writers: each also counts the unfinished files of the others. After an error
@@ -182,7 +182,7 @@ func (d *dir) Trim(ctx context.Context, keep store.Retention) (int, error) {
 	var all []store.Blob
 	var left []string
 	err := d.visitFiles(func(name string, info fs.FileInfo) {
-		if id, ok := strings.CutPrefix(name, prefix); ok {
+		if id, ok := strings.CutPrefix(name, blobPrefix); ok {
 			all = append(all, blobOf(id, info))
 		} else if time.Since(info.ModTime()) > abandonedAge { // the system's clock set that time
 			left = append(left, name)
@@ -208,7 +208,7 @@ func (d *dir) visitFiles(f func(name string, info fs.FileInfo)) error {
 		return ignoreRemoved(err)
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) && !strings.HasPrefix(e.Name(), tempPrefix) {
+		if !strings.HasPrefix(e.Name(), blobPrefix) && !strings.HasPrefix(e.Name(), tempPrefix) {
 			continue
 		}
 		info, err := e.Info()

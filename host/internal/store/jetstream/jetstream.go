@@ -35,8 +35,8 @@ import (
 )
 
 const (
-	schema    = 1
-	schemaKey = "toolroom_schema"
+	schemaVersion = 1
+	schemaKey     = "toolroom_schema"
 
 	// requestTimeout limits a request whose caller has no deadline.
 	requestTimeout = 5 * time.Second
@@ -162,7 +162,7 @@ func (c *cluster) openStreams(ctx context.Context, s *streams) (err error) {
 	}
 	base := js.StreamConfig{
 		Replicas: c.Replicas, Discard: js.DiscardNew, MaxBytes: c.MaxBytes,
-		MaxMsgsPerSubject: -1, Metadata: map[string]string{schemaKey: fmt.Sprint(schema)},
+		MaxMsgsPerSubject: -1, Metadata: map[string]string{schemaKey: fmt.Sprint(schemaVersion)},
 	}
 	keys, log, chunk := base, base, base
 	keys.Name, keys.Subjects = c.Name+"-keys", []string{c.Name + ".keys.>", c.Name + ".blob.>"}
@@ -201,10 +201,10 @@ func openStream(ctx context.Context, j js.JetStream, config js.StreamConfig) (js
 	if _, err := fmt.Sscan(have.Metadata[schemaKey], &version); err != nil || version < 1 {
 		return nil, toolerr.New(toolerr.ExecutionError, "stream %s has no %s in its metadata, so it may be another program's; choose another name for the store", config.Name, schemaKey)
 	}
-	if version > schema {
+	if version > schemaVersion {
 		return nil, toolerr.New(toolerr.ExecutionError,
 			"stream %s has schema %d, and this version knows %d: it was %w of toolroom; update this one, or choose another name for the store",
-			config.Name, version, schema, store.ErrNewer)
+			config.Name, version, schemaVersion, store.ErrNewer)
 	}
 	return s, nil
 }
@@ -242,9 +242,9 @@ func (c *cluster) redactedURL() string {
 // Error codes of the server for which its client library has no names
 // (nats-server/server/errors.json).
 const (
-	insufficientResources = 10023
-	noStorage             = 10047
-	storeFailed           = 10077 // "maximum bytes exceeded", also for a full disk
+	codeInsufficientResources = 10023
+	codeNoStorage             = 10047
+	codeStoreFailed           = 10077 // "maximum bytes exceeded", also for a full disk
 )
 
 // explain returns an error of the library as one of package store's errors, with
@@ -267,7 +267,7 @@ func (c *cluster) explain(ctx context.Context, err error) error {
 		return toolerr.New(toolerr.TransportError, "the store at %s did not answer: %w", c.redactedURL(), err)
 	}
 	switch api.ErrorCode {
-	case insufficientResources, noStorage, storeFailed:
+	case codeInsufficientResources, codeNoStorage, codeStoreFailed:
 		return toolerr.New(toolerr.NoSpace, "no space in the store at %s; trim, or give its streams more: %w", c.redactedURL(), err)
 	}
 	return toolerr.New(toolerr.ExecutionError, "the store at %s: %w", c.redactedURL(), err)

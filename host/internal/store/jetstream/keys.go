@@ -41,8 +41,8 @@ func (c *cluster) lastMessage(ctx context.Context, s *streams, subject string) (
 // isLive reports whether a message with the headers h is an entry that is neither
 // deleted nor expired.
 func (c *cluster) isLive(h nats.Header) bool {
-	expires := headerInt(h, headExpires)
-	return len(h[headDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
+	expires := headerInt(h, headerExpires)
+	return len(h[headerDeleted]) == 0 && (expires == 0 || expires > c.Now().UnixMilli())
 }
 
 // Get implements store.Keys.
@@ -65,7 +65,7 @@ func (k *keys) Get(ctx context.Context, key string) (store.Entry, error) {
 // entryOf returns the entry of key in a message.
 func entryOf(key string, m *js.RawStreamMsg) store.Entry {
 	e := store.Entry{Key: key, Value: m.Data, Version: store.Version(m.Sequence)}
-	if expires := headerInt(m.Header, headExpires); expires != 0 {
+	if expires := headerInt(m.Header, headerExpires); expires != 0 {
 		e.Expires = time.UnixMilli(expires)
 	}
 	return e
@@ -79,7 +79,7 @@ func (k *keys) Put(ctx context.Context, key string, value []byte, was store.Vers
 	var ttl time.Duration
 	if !expires.IsZero() {
 		until := store.RoundExpiry(expires)
-		m.Header.Set(headExpires, strconv.FormatInt(max(until.UnixMilli(), 1), 10))
+		m.Header.Set(headerExpires, strconv.FormatInt(max(until.UnixMilli(), 1), 10))
 		ttl = max(until.Sub(c.Now()), 0) + expirySlack
 	}
 	seq, err := c.publishIfVersion(ctx, m, key, was, ttl)
@@ -112,7 +112,7 @@ func (c *cluster) deleteIfVersion(ctx context.Context, subject, key string, was 
 		}
 	}
 	m := nats.NewMsg(subject)
-	m.Header.Set(headDeleted, "1")
+	m.Header.Set(headerDeleted, "1")
 	_, err := c.publishIfVersion(ctx, m, key, was, tombstoneAge)
 	return err
 }

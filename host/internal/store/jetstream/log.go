@@ -34,9 +34,9 @@ func (l *log) Append(ctx context.Context, name string, records ...[]byte) (store
 		m.Data = append(binary.AppendUvarint(m.Data, uint64(len(r))), r...)
 		bytes += len(r)
 	}
-	m.Header.Set(headTime, strconv.FormatInt(c.Now().UnixMilli(), 10))
-	m.Header.Set(headBytes, strconv.Itoa(bytes))
-	m.Header.Set(headRecords, strconv.Itoa(len(records)))
+	m.Header.Set(headerTime, strconv.FormatInt(c.Now().UnixMilli(), 10))
+	m.Header.Set(headerBytes, strconv.Itoa(bytes))
+	m.Header.Set(headerRecords, strconv.Itoa(len(records)))
 	ack, err := s.js.PublishMsg(ctx, m, js.WithExpectStream(c.Name+"-log"))
 	if err != nil {
 		return 0, c.explain(ctx, err)
@@ -61,7 +61,7 @@ func (l *log) Read(ctx context.Context, name string, after store.Cursor, limit i
 	bytes := 0
 	var damaged error
 	err = visitMessages(ctx, s.log, c.subject("log", name), uint64(after)>>positionBits, false, func(m js.Msg, seq uint64) bool {
-		rest, when := m.Data(), time.UnixMilli(headerInt(m.Headers(), headTime))
+		rest, when := m.Data(), time.UnixMilli(headerInt(m.Headers(), headerTime))
 		for place := 0; len(rest) > 0; place++ {
 			n, width := binary.Uvarint(rest)
 			if width <= 0 || n > uint64(len(rest)-width) {
@@ -106,7 +106,7 @@ func (l *log) Trim(ctx context.Context, name string, keep store.Retention) (int,
 	var all []batch
 	err = visitMessages(ctx, s.log, filter, 1, true, func(m js.Msg, seq uint64) bool {
 		h := m.Headers()
-		all = append(all, batch{seq, int(headerInt(h, headBytes)), int(headerInt(h, headRecords)), headerInt(h, headTime)})
+		all = append(all, batch{seq, int(headerInt(h, headerBytes)), int(headerInt(h, headerRecords)), headerInt(h, headerTime)})
 		return true
 	})
 	if err != nil {

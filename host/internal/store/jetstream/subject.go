@@ -74,11 +74,11 @@ func (c *cluster) nameOfSubject(kind, subject string) (name string, ok bool) {
 
 // The headers of our messages.
 const (
-	headExpires = "Toolroom-Expires" // expiry of a key, Unix milliseconds
-	headDeleted = "Toolroom-Deleted" // the key was deleted
-	headTime    = "Toolroom-Time"    // time of a batch, Unix milliseconds
-	headBytes   = "Toolroom-Bytes"   // bytes of a batch's data
-	headRecords = "Toolroom-Records" // number of a batch's records
+	headerExpires = "Toolroom-Expires" // expiry of a key, Unix milliseconds
+	headerDeleted = "Toolroom-Deleted" // the key was deleted
+	headerTime    = "Toolroom-Time"    // time of a batch, Unix milliseconds
+	headerBytes   = "Toolroom-Bytes"   // bytes of a batch's data
+	headerRecords = "Toolroom-Records" // number of a batch's records
 )
 
 // headerInt returns the number in a header, 0 if it is missing.
