@@ -11,8 +11,8 @@ import (
 )
 
 // BrowserURL checks an address that a server named and returns it as it may be given to a
-// browser: http or https, without user and without characters that a shell would interpret.
-// It returns an error for other addresses.
+// browser: http or https, without user and without characters that a shell would interpret, except &
+// between the parameters. It returns an error for other addresses.
 func BrowserURL(address string) (string, error) {
 	u, err := url.Parse(address)
 	switch {
@@ -28,8 +28,10 @@ func BrowserURL(address string) (string, error) {
 		return "", fmt.Errorf("the address for the browser has an invalid host: %.100q", u.Host)
 	}
 	var b strings.Builder
+	inQuery := false
 	for _, c := range []byte(u.String()) {
-		if c <= ' ' || c > '~' || strings.IndexByte("\"'`$();|<>\\^{}*!", c) >= 0 {
+		inQuery = (inQuery || c == '?' && u.RawQuery != "") && c != '#'
+		if c == '&' && !inQuery || c <= ' ' || c > '~' || strings.IndexByte("\"'`$();|<>\\^{}*!", c) >= 0 {
 			fmt.Fprintf(&b, "%%%02X", c)
 			continue
 		}
@@ -76,8 +78,8 @@ func OpenBrowser(browser, address string) error {
 
 // browserCommands returns the commands in a value of BROWSER, with the address as argument in place of
 // %s, or at the end: as xdg-open and Python read it, a list of commands with a colon between them. On
-// Windows, where paths contain colons, it is one command. At a command that passes the address to a
-// shell it returns the commands before it and an error.
+// Windows, where paths contain colons, it is one command. At a command that can run parts of the address
+// it returns the commands before it and an error.
 func browserCommands(browser, address string) (commands [][]string, refused error) {
 	entries := []string{browser}
 	if runtime.GOOS != "windows" {
@@ -91,48 +93,75 @@ func browserCommands(browser, address string) (commands [][]string, refused erro
 		if len(command) == 0 || command[0] == "" {
 			continue
 		}
-		if usesShell(command) {
-			return commands, fmt.Errorf("the command %.200q of BROWSER is not started: it passes the address to a shell, which can run parts of it as commands", entry)
+		if !slices.ContainsFunc(command, func(word string) bool { return strings.Contains(word, "%s") }) {
+			command = append(command, "%s")
 		}
-		named := false
-		for i, word := range command[1:] {
-			if strings.Contains(word, "%s") {
-				command[i+1], named = strings.ReplaceAll(word, "%s", address), true
-			}
+		if canRunAddress(command) {
+			return commands, fmt.Errorf("the command %.200q of BROWSER is not started: it passes the address to a shell or another program that can run parts of it as commands; write %%s as an argument of a browser", entry)
 		}
-		if !named {
-			command = append(command, address)
+		for i, word := range command {
+			command[i] = strings.ReplaceAll(word, "%s", address)
 		}
 		commands = append(commands, command)
 	}
 	return commands, nil
 }
 
-// shells are programs that interpret their arguments as commands; ssh has them interpreted on
-// another machine.
-var shells = []string{"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh", "ssh"}
+// shells are programs that interpret an argument as commands, or have it interpreted, as on another
+// machine. Versions are left out: ksh stands for ksh93.
+var shells = []string{
+	"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "cmd", "powershell", "pwsh", "busybox",
+	"ssh", "autossh", "sshpass", "mosh", "plink", "rsh", "su", "eval", "awk", "gawk", "mawk", "xargs", "parallel", "watch", "script", "expect",
+	"tmux", "i3-msg", "swaymsg", "hyprctl", "mshta",
+}
 
-// usesShell reports whether a command passes the address to a shell: its program is one, or a batch
-// file, which Windows runs with one; or %s is part of a longer word that contains a space or belongs to an option
-// -c, as in env sh -c 'firefox %s'. An address of a server may contain & and other characters that a shell interprets.
-func usesShell(command []string) bool {
-	program := command[0]
-	if path, err := exec.LookPath(program); err == nil {
-		program = path // with the extension that Windows has added
-	}
-	name := strings.ToLower(program[strings.LastIndexAny(program, `/\\`)+1:])
-	if slices.Contains(shells, strings.TrimSuffix(name, ".exe")) || strings.HasSuffix(name, ".bat") || strings.HasSuffix(name, ".cmd") {
-		return true
-	}
+// interpreters are programs that interpret an argument as a program if it follows an option.
+var interpreters = []string{"perl", "python", "pypy", "ruby", "node", "nodejs", "deno", "bun", "php", "lua", "luajit", "tclsh", "guile", "osascript", "emacsclient"}
+
+// commandOptions are the options and subcommands of other programs, such as terminals, that take a command.
+var commandOptions = []string{"-e", "--command", "--execute", "exec"}
+
+// isOptionWithAddress reports whether a word is an option whose whole value is the address.
+func isOptionWithAddress(word string) bool {
+	name, value, ok := strings.Cut(word, "=")
+	return ok && value == "%s" && strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", r)
+	})
+}
+
+// canRunAddress reports whether a command with %s in place of the address can run parts of it: an
+// address of a server may contain & and other characters with a meaning for a shell. It permits %s only
+// as a whole argument, or as the value of an option. It refuses commands that name a shell or a batch
+// file, which Windows runs with one, also as an argument, as in env ssh laptop xdg-open %s;
+// interpreters with an option; and %s after an option that takes a command.
+func canRunAddress(command []string) bool {
 	for i, word := range command {
-		if i == 0 || word == "%s" || !strings.Contains(word, "%s") {
-			continue
-		}
-		if strings.ContainsAny(word, " \t\n") || slices.Contains(command[1:i], "-c") {
+		name := programName(word, i == 0)
+		switch {
+		case strings.Contains(word, "%s"):
+			if i == 0 || word != "%s" && !isOptionWithAddress(word) || slices.Contains(commandOptions, command[i-1]) {
+				return true
+			}
+		case i > 0 && strings.HasPrefix(word, "-"):
+		case slices.Contains(shells, name), strings.HasSuffix(name, ".bat"), strings.HasSuffix(name, ".cmd"):
 			return true
+		case slices.Contains(interpreters, name):
+			if next := command[min(i+1, len(command)-1)]; next != "-m" && (strings.HasPrefix(next, "-") || next == "%s") {
+				return true
+			}
 		}
 	}
 	return false
+}
+
+// programName returns the name of a program without its directory, .exe and version, in lower case;
+// with first also with the extension that Windows adds.
+func programName(word string, first bool) string {
+	if path, err := exec.LookPath(word); first && err == nil {
+		word = path
+	}
+	name := strings.ToLower(word[strings.LastIndexAny(word, `/\`)+1:])
+	return strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
 }
 
 // splitWords splits a command at spaces outside quotation marks, which it removes. No other

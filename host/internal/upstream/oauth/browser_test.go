@@ -30,6 +30,17 @@ func TestBrowserCommands(t *testing.T) {
 		`"/opt/my browser" --profile 'a b'`: {{"/opt/my browser", "--profile", "a b", a}},
 		spaced:                              {{spaced, a}},
 		"x; touch /tmp/y && $(id) `id`":     {{"x;", "touch", "/tmp/y", "&&", "$(id)", "`id`", a}},
+		"/usr/bin/env firefox %s":           {{"/usr/bin/env", "firefox", a}},
+		"env -u X firefox --new-window":     {{"env", "-u", "X", "firefox", "--new-window", a}},
+		"firefox --new-window %s":           {{"firefox", "--new-window", a}},
+		"wslview":                           {{"wslview", a}},
+		"code --openExternal %s":            {{"code", "--openExternal", a}},
+		"/h/.vscode-server/b/browser.sh":    {{"/h/.vscode-server/b/browser.sh", a}},
+		"flatpak run org.mozilla.firefox":   {{"flatpak", "run", "org.mozilla.firefox", a}},
+		"open -a Firefox %s":                {{"open", "-a", "Firefox", a}},
+		"xterm -e lynx %s":                  {{"xterm", "-e", "lynx", a}},
+		"gio open":                          {{"gio", "open", a}},
+		"python3 /opt/open.py -n %s":        {{"python3", "/opt/open.py", "-n", a}},
 		`""`:                                nil,
 		" ":                                 nil,
 	} {
@@ -45,10 +56,12 @@ func TestNoShellAsBrowser(t *testing.T) {
 	const a = "https://auth.example.com/authorize?x=1&reboot&y"
 	for _, browser := range []string{
 		"sh -c 'firefox %s'", "sh", "/bin/bash -lc 'firefox %s'", "env sh -c 'firefox %s'", "env sh -c firefox;%s", "xterm -e 'lynx %s'",
-		"ssh laptop xdg-open %s", "PowerShell.exe -Command start", `"C:\tools\open.cmd"`, "open.BAT",
+		"ssh laptop xdg-open %s", "env ssh laptop xdg-open %s", "nohup ssh laptop xdg-open", "/usr/bin/env DISPLAY=:0 bash /opt/open %s", "busybox ash",
+		`perl -e "system('open '.shift)" %s`, "perl -le%s", "python3.12 -c %s", "env python -c x %s", "node --eval=%s", "node -pe x", "ruby -e", "osascript -e %s",
+		"xterm -e %s", "xterm -e", "firefox;%s", "open,%s", "x%s", "firefox %s.html", "--url=%s&", "awk %s", "i3-msg exec firefox %s", "tmux new-window %s", "PowerShell.exe -Command start", `"C:\tools\open.cmd"`, "open.BAT",
 	} {
-		if runtime.GOOS != "windows" && strings.Contains(browser, "C:") {
-			browser = strings.ReplaceAll(browser, "C:", "")
+		if runtime.GOOS != "windows" { // where a colon separates commands
+			browser = strings.ReplaceAll(strings.ReplaceAll(browser, "C:", ""), ":0", "")
 		}
 		commands, err := browserCommands(browser, a)
 		require.ErrorContains(t, err, "passes the address to a shell", browser)

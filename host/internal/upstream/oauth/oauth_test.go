@@ -283,6 +283,15 @@ func TestBrowserURL(t *testing.T) {
 		_, err := BrowserURL(address)
 		require.Error(t, err, address)
 	}
+	for address, want := range map[string]string{
+		"https://host/a&/bin/x&?x=1&y=2": "https://host/a%26/bin/x%26?x=1&y=2",
+		"https://host/a?x=1&y=2#b&c":     "https://host/a?x=1&y=2#b%26c",
+		"https://host/#?a&b":             "https://host/#?a%26b",
+	} {
+		got, err := BrowserURL(address)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
 	got, err := BrowserURL("https://host/a?x=$(id)&y=`id`;z|w'\"<>\\^{}")
 	require.NoError(t, err)
 	require.False(t, strings.ContainsAny(got, "$()`;|'\"<>\\^{} "), got)
