@@ -79,10 +79,11 @@ func (s *signInSource) List(ctx context.Context, kind call.ListKind) ([]json.Raw
 // tools listed, and returns their number as text. It returns an error if the sign-in
 // fails.
 func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream.Server) (*call.Result, error) {
+	before := a.signIns.count.Load()
 	tools, err := s.ListFor(ctx, req.Caller)
 	if err != nil {
 		var again bool
-		if again, err = a.signInThroughClient(ctx, req, err); again {
+		if again, err = a.signInThroughClient(ctx, req, before, err); again {
 			tools, err = s.ListFor(ctx, req.Caller)
 		}
 	}
@@ -99,8 +100,11 @@ func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream
 // signIns holds the running sign-ins, at most one for each server. Calls of other
 // clients wait for the same sign-in.
 type signIns struct {
-	mu      sync.Mutex
-	running map[string]*signIn
+	mu        sync.Mutex
+	running   map[string]*signIn
+	completed map[string]int64 // value of count after the last successful sign-in, by server
+
+	count atomic.Int64 // successful sign-ins to all servers
 }
 
 // signIn is a running sign-in to a server.
@@ -110,15 +114,19 @@ type signIn struct {
 }
 
 // joinOrBegin returns the running sign-in to a server, or a new one. first is true for a
-// new one: the caller has to run it and call finish.
-func (s *signIns) joinOrBegin(server string) (one *signIn, first bool) {
+// new one: the caller has to run it and call finish. It returns nil if a sign-in to the
+// server was completed since count was before.
+func (s *signIns) joinOrBegin(server string, before int64) (one *signIn, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.completed[server] > before {
+		return nil, false
+	}
 	if one, ok := s.running[server]; ok {
 		return one, false
 	}
 	if s.running == nil {
-		s.running = map[string]*signIn{}
+		s.running, s.completed = map[string]*signIn{}, map[string]int64{}
 	}
 	one = &signIn{done: make(chan struct{})}
 	s.running[server] = one
@@ -130,6 +138,9 @@ func (s *signIns) finish(server string, ended *signIn, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, server)
+	if err == nil {
+		s.completed[server] = s.count.Add(1)
+	}
 	ended.err = err
 	close(ended.done)
 }
@@ -148,8 +159,9 @@ func opensLinks(req *call.Request) bool {
 // signInThroughClient sends the sign-in link of a server that refused a call to the call's
 // client, and waits for the sign-in. again reports whether the call can be repeated; if
 // not, err is the error for the call. The server refuses before it does anything, so
-// nothing is done twice.
-func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusal error) (again bool, err error) {
+// nothing is done twice. before is the value of signIns.count before the server was asked:
+// if another call has signed in to the server since then, no link is sent.
+func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before int64, refusal error) (again bool, err error) {
 	if !errors.Is(refusal, oauth.ErrSignIn) {
 		return false, refusal
 	}
@@ -165,8 +177,11 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, refusa
 		return false, refusal
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
+	one, first := a.signIns.joinOrBegin(cfg.Server, before)
+	if one == nil {
+		return true, nil
+	}
 	defer reportWaiting(req, cfg.Server)()
-	one, first := a.signIns.joinOrBegin(cfg.Server)
 	if first {
 		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg, oauth.MissingScopes(refusal)))
 	}

@@ -213,10 +213,11 @@ func (a *App) route(ctx context.Context, req *call.Request) (*call.Result, error
 		done(res)
 		return res, err
 	}
+	before := a.signIns.count.Load()
 	res, err := s.Call(ctx, req)
 	if err != nil {
 		var again bool
-		if again, err = a.signInThroughClient(ctx, req, err); again {
+		if again, err = a.signInThroughClient(ctx, req, before, err); again {
 			res, err = s.Call(ctx, req)
 		}
 	}
@@ -277,12 +278,13 @@ func (a *App) forwardToServer(ctx context.Context, m *call.UpstreamRequest) (jso
 		return nil, err
 	}
 	defer leave()
+	before := a.signIns.count.Load()
 	raw, err := s.Forward(ctx, m)
 	if err == nil || m.Method != "resources/read" && m.Method != "prompts/get" {
 		return raw, err
 	}
 	req := &call.Request{Tool: &call.Tool{Name: m.Method, Server: m.Server}, Params: m.Params, Caller: m.Caller, OnNotify: m.OnNotify, Ask: m.Ask}
-	again, err := a.signInThroughClient(ctx, req, err)
+	again, err := a.signInThroughClient(ctx, req, before, err)
 	if !again {
 		return nil, err
 	}

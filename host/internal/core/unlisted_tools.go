@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolroom-mcp/toolroom/host/internal/call"
 	"github.com/toolroom-mcp/toolroom/host/internal/pipeline/timeout"
+	"github.com/toolroom-mcp/toolroom/host/internal/upstream/oauth"
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
@@ -106,12 +107,13 @@ func (a *App) listForCall(ctx context.Context, req *call.Request) error {
 	if own {
 		list = func(ctx context.Context) ([]json.RawMessage, error) { return s.ListFor(ctx, req.Caller) }
 	}
-	if err = req.Tool.Unlisted.Err; err == nil || own {
+	before := a.signIns.count.Load()
+	if err = req.Tool.Unlisted.Err; err == nil || own || errors.Is(err, oauth.ErrSignIn) { // another call can have signed in
 		_, err = list(ctx)
 	}
 	if err != nil {
 		var again bool
-		if again, err = a.signInThroughClient(ctx, req, err); again {
+		if again, err = a.signInThroughClient(ctx, req, before, err); again {
 			_, err = list(ctx)
 		}
 	}
