@@ -291,7 +291,8 @@ type throttledTransport struct {
 }
 
 // RoundTrip returns the last answer with status 200 if it is not older than keysInterval,
-// and otherwise sends the request. Other requests wait meanwhile.
+// and otherwise sends the request. No client waits for the lock meanwhile, because oidc.RemoteKeySet sends one
+// request at a time, and each of its callers waits only until its context ends.
 func (p *throttledTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

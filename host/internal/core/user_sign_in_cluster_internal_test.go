@@ -88,6 +88,23 @@ func TestStepIsAnsweredAtAnotherHost(t *testing.T) {
 	<-known.done
 }
 
+// A link that a later call at one host made valid for longer is valid at the other host, too, where it has expired.
+func TestLinkIsProlongedAtAnotherHost(t *testing.T) {
+	a, b, _, one := twoHosts(t)
+	known := b.findLink(t.Context(), one.id)
+	require.NotNil(t, known)
+	known.expires = time.Now().Add(-time.Second)
+	other := one.cfg
+	other.Subject = "bob"
+	_, err := b.links.open(other) // ends what has expired
+	require.NoError(t, err)
+	<-known.done
+	one.expires = time.Now().Add(time.Second)
+	_, err = a.openLink(t.Context(), one.cfg)
+	require.NoError(t, err)
+	require.NotNil(t, b.findLink(t.Context(), one.id))
+}
+
 // Steps that end because too many wait end at the other hosts, too.
 func TestStoredStepsAreBounded(t *testing.T) {
 	a, _, s, one := twoHosts(t)

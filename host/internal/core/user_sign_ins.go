@@ -99,10 +99,11 @@ func (s *signInLinks) endExpired(now time.Time) {
 func (s *signInLinks) restore(id string, cfg oauth.Config, expires time.Time) *userSignIn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, over := s.over[id]; over {
+	now := time.Now()
+	if s.over[id].After(now) {
 		return nil
 	}
-	s.endExpired(time.Now()) // among them can be one of the same user, whose link was issued earlier
+	s.endExpired(now) // among them can be one of the same user, whose link was issued earlier
 	if len(s.byID) >= maxLinks {
 		return nil
 	}
