@@ -27,7 +27,7 @@ const (
 	exitDone    = 0
 	exitFailed  = 1 // the tool or the check failed
 	exitUsage   = 2
-	exitConnect = 3 // a server could not be reached
+	exitConnect = 3 // a server or model could not be reached
 )
 
 // exitError is an error with the exit status of the program. With an empty text, the
@@ -139,8 +139,8 @@ directory to the configuration (even if it is the directory of mcp-host):
 
   tool_dirs: [DIR]
 
-Exit status: 0 success, 1 the tool or the check failed, 2 usage error, 3 a server
-could not be reached.`,
+Exit status: 0 success, 1 the tool or the check failed, 2 usage error, 3 a server or
+model could not be reached.`,
 		Example:           "  mcp-host doctor\n  mcp-host stdio --root ~/project\n  mcp-host serve --listen 127.0.0.1:8080\n  mcp-host call grep pattern=TODO",
 		Version:           buildinfo.Of(programName).String(),
 		SilenceErrors:     true,

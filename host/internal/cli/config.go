@@ -70,17 +70,16 @@ func (p *program) configTrustCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trust [FILE]",
 		Short: "Trust the current toolroom.yaml of the working directory",
-		Long: `trust records the current content of the configuration in the working directory, so
-that a host started there uses it. It also records and prints the files that the
-configuration refers to: manifests, programs in tool_dirs, files with values, and the
-programs and scripts of commands. A new or changed file is not used until you run
-trust again, because a repository must not start programs by its content alone.
-Files that a script loads by itself are not covered.`,
+		Long: `trust records the current content of the configuration FILE, by default toolroom.yaml
+in the working directory, so that hosts use it. It also records and prints the files that
+the configuration refers to: manifests, programs in tool_dirs, files with values, and the
+programs and scripts of commands. A new or changed file is not used until you run trust
+again, because a repository must not start programs by its content alone. Files that a script loads by itself are not covered.`,
 		Example: "  mcp-host config check toolroom.yaml\n  mcp-host config trust",
 		Args:    argumentCount(0, 1),
 		RunE:    func(_ *cobra.Command, args []string) error { return p.runTrust(args, revoke) },
 	}
-	cmd.Flags().BoolVar(&revoke, "revoke", false, "stop trusting it")
+	cmd.Flags().BoolVar(&revoke, "revoke", false, "stop trusting the configuration")
 	return cmd
 }
 

@@ -37,7 +37,7 @@ func (p *program) loginCommand() *cobra.Command {
 		Use:   "login NAME",
 		Short: "Sign in to a server that uses OAuth",
 		Long: `login signs in to the configured server NAME: it opens the page of the server's
-identity provider in the browser, waits for the answer on a port of this machine and
+authorization server in the browser, waits for the answer on a port of this machine and
 stores the tokens in the state directory, encrypted with a key in the keyring of the
 system; without a keyring, in a file that only you can read. All hosts with that state
 directory, including running ones, use the tokens immediately, and refresh them.

@@ -20,8 +20,8 @@ func (p *program) serviceCommand() *cobra.Command {
 		Long: `service prints a unit for the service manager of the user: systemd, or launchd on
 macOS. The service runs the process that starts the servers which hosts of this user
 share (share_servers). So it already runs when a host needs it, and no client is its
-parent process. The servers themselves still start when a host needs them, and end some
-minutes after their last host. service writes nothing.
+parent process. The servers themselves still start when a host needs them, and end
+three minutes after their last host. service writes nothing.
 
 After a move of mcp-host or of its state directory, print the unit again.`,
 		Example: "  mkdir -p ~/.config/systemd/user\n  mcp-host service > ~/.config/systemd/user/toolroom.service\n  systemctl --user enable --now toolroom",
@@ -48,7 +48,7 @@ After a move of mcp-host or of its state directory, print the unit again.`,
 	if runtime.GOOS == "darwin" {
 		standard = "launchd"
 	}
-	cmd.Flags().StringVar(&format, "format", standard, "systemd or launchd")
+	cmd.Flags().StringVar(&format, "format", standard, "print the unit for `MANAGER`: systemd or launchd")
 	return cmd
 }
 

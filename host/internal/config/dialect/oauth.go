@@ -61,7 +61,7 @@ func oauthSchema() map[string]any {
 			"client_metadata_url":      withDescription(typeSchema("string"), "Address of a client metadata document, which serves as client id."),
 			"scopes":                   withDescription(scopesSchema(), "Scopes to ask for; default: the scopes that the server names."),
 			"dpop":                     withDescription(typeSchema("boolean"), "Bind the tokens to a key (RFC 9449); default: only if the server asks for it."),
-			"account":                  withDescription(typeSchema("string"), "Keeps several sign-ins to one address apart, for example work."),
+			"account":                  withDescription(typeSchema("string"), "Name of this sign-in if there are several to one address, for example work."),
 			"redirect_uri":             withDescription(typeSchema("string"), "Redirect address on this machine, if the client is registered with another one than http://127.0.0.1/callback, for example http://localhost/callback; without a port: any free port."),
 			"authorization_parameters": withDescription(mapSchema("string"), "Further parameters of the authorization request (with a grant without a user: of the token request): name → value, for example access_type: offline; default: none."),
 			"assume_pkce":              withDescription(typeSchema("boolean"), "Sign in also if the metadata of the authorization server does not announce PKCE (default false). Set it only if the documentation of the provider says that it supports PKCE with S256: otherwise a stolen authorization code can be used by others."),
