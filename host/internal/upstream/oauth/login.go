@@ -113,7 +113,7 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) 
 			r.StepUps = 0
 		}
 		r.keepFormer(t)
-		r.Tokens, r.Wanted = &t, nil
+		r.Tokens, r.Wanted, r.Refused = &t, nil, time.Time{}
 		return true, nil
 	})
 	if err != nil {

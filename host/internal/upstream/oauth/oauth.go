@@ -180,8 +180,9 @@ type SignInStatus struct {
 	Account   string    `json:"account,omitempty"`
 	Issuer    string    `json:"issuer"`
 	SignedIn  bool      `json:"signedIn"`
-	Until     time.Time `json:"until,omitzero"` // when the access token expires; zero: not said
-	Refreshes bool      `json:"refreshes"`      // whether it is renewed without a sign-in
+	Until     time.Time `json:"until,omitzero"`   // when the access token expires; zero: not said
+	Refreshes bool      `json:"refreshes"`        // whether it is renewed without a sign-in
+	Refused   time.Time `json:"refused,omitzero"` // when the server refused the token although it was just issued; zero: never
 	Scopes    []string  `json:"scopes,omitempty"`
 	Wanted    []string  `json:"wanted,omitempty"`  // scopes that the server asked for since
 	Keyring   bool      `json:"keyring,omitempty"` // the key of the tokens is in the keyring of the system
@@ -200,6 +201,8 @@ func (a SignInStatus) String() string {
 	switch {
 	case !a.SignedIn:
 		return "needs sign-in"
+	case !a.Refused.IsZero():
+		text += ", but the server refused the token at " + a.Refused.Local().Format(time.DateTime)
 	case a.Fault != nil:
 		text += ", not renewed: " + a.Fault.Error()
 	case a.Refreshes && !a.Until.IsZero() && !time.Now().Before(a.Until):

@@ -8,7 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const justIssued = "server notes refuses the token that its provider has just issued"
+const (
+	justIssued      = "server notes refuses the token that its provider has just issued"
+	justIssuedLogin = justIssued + "; check its scopes and its account, or sign in again: run mcp-host login notes"
+)
 
 // answered gives the source the answer to a request with a token.
 func answered(t *testing.T, s *Source, token string, status int) {
@@ -36,8 +39,9 @@ func TestServerThatRefusesNewTokens(t *testing.T) {
 	require.True(t, again)
 	for range 3 { // the repeated request, and further ones
 		again, err = refuse("access-2")
-		require.EqualError(t, err, justIssued)
-		require.NotErrorIs(t, err, ErrSignIn)
+		require.EqualError(t, err, justIssuedLogin)
+		require.ErrorIs(t, err, ErrSignIn)
+		require.False(t, s.Changed(), "there is nothing to connect again for")
 		require.False(t, again)
 	}
 	require.Equal(t, 1, p.refreshed)
@@ -45,7 +49,7 @@ func TestServerThatRefusesNewTokens(t *testing.T) {
 	// The server accepts the token for some requests only.
 	answered(t, s, "access-2", http.StatusOK)
 	_, err = refuse("access-2")
-	require.EqualError(t, err, justIssued)
+	require.EqualError(t, err, justIssuedLogin)
 	require.Equal(t, 1, p.refreshed)
 
 	// Later it is tried again, once.
@@ -55,7 +59,7 @@ func TestServerThatRefusesNewTokens(t *testing.T) {
 	require.True(t, again)
 	for range 3 {
 		_, err = refuse("access-3")
-		require.EqualError(t, err, justIssued)
+		require.EqualError(t, err, justIssuedLogin)
 	}
 	require.Equal(t, 2, p.refreshed)
 }
@@ -79,7 +83,7 @@ func TestAcceptedTokensAreRefreshed(t *testing.T) {
 	}
 	answered(t, s, token, http.StatusBadGateway) // of a proxy, which does not check tokens
 	_, err = s.Refused(t.Context(), token, http.StatusUnauthorized, nil)
-	require.EqualError(t, err, justIssued)
+	require.EqualError(t, err, justIssuedLogin)
 }
 
 // A sign-in by another process ends the pause.
@@ -92,7 +96,7 @@ func TestSignInAfterRefusedToken(t *testing.T) {
 	_, err = s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
 	require.NoError(t, err)
 	_, err = s.Refused(t.Context(), "access-2", http.StatusUnauthorized, nil)
-	require.EqualError(t, err, justIssued)
+	require.EqualError(t, err, justIssuedLogin)
 	_, err = p.login(c)
 	require.NoError(t, err)
 	again, err := s.Refused(t.Context(), "access-2", http.StatusUnauthorized, nil)
@@ -101,6 +105,45 @@ func TestSignInAfterRefusedToken(t *testing.T) {
 	token, err := s.Token(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, "access-3", token)
+}
+
+// Also without a running host, it is said that the server refused the token, until there is another one.
+func TestRefusedTokenIsTold(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	s := NewSource(c)
+	told := func(refused bool) {
+		t.Helper()
+		a, ok, err := c.Status()
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.True(t, a.SignedIn)
+		require.Equal(t, refused, !a.Refused.IsZero())
+		if refused {
+			require.Contains(t, a.String(), "signed in, but the server refused the token at "+a.Refused.Local().Format(time.DateTime))
+		} else {
+			require.Contains(t, a.String(), "signed in, renewed at ")
+		}
+	}
+	refuse := func(token string) {
+		t.Helper()
+		_, err := s.Refused(t.Context(), token, http.StatusUnauthorized, nil)
+		require.EqualError(t, err, justIssuedLogin)
+	}
+	_, err := s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
+	require.NoError(t, err)
+	told(false)
+	refuse("access-2")
+	told(true)
+	s.refusedAt = s.refusedAt.Add(-refreshPause)
+	_, err = s.Refused(t.Context(), "access-2", http.StatusUnauthorized, nil)
+	require.NoError(t, err)
+	told(false)
+	refuse("access-3")
+	told(true)
+	_, err = p.login(c)
+	require.NoError(t, err)
+	told(false)
 }
 
 // New tokens of a program that signs in alone have the same bound.
@@ -114,6 +157,7 @@ func TestServerThatRefusesNewTokensOfMachines(t *testing.T) {
 	for range 3 {
 		_, err = s.Refused(t.Context(), "access-1", http.StatusUnauthorized, nil)
 		require.EqualError(t, err, justIssued)
+		require.NotErrorIs(t, err, ErrSignIn)
 	}
 	require.Equal(t, 1, p.count())
 }

@@ -162,7 +162,8 @@ func (s *Source) startRenewal(ctx context.Context, old string, refused bool) *re
 }
 
 // renew returns tokens other than the access token old, see refreshOrReread, and caches them. If the
-// server refuses the refresh token, the stored tokens are removed, and the error wraps ErrSignIn. Of
+// provider refuses the refresh token, the stored tokens are removed, and the error wraps ErrSignIn. If
+// the server refuses tokens that were just issued, they stay, and the error wraps ErrSignIn, too. Of
 // all processes one refreshes, under the lock of the record, so that a refresh token that changes
 // with each use is used once.
 func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, error) {
@@ -175,7 +176,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		return nil, nil
 	}
 	var result, unknown *tokens // unknown: of a client that the server does not know
-	refreshed := false
+	refreshed, futile := false, false
 	err := s.cfg.updateRecord(ctx, func(r *record) (changed bool, err error) {
 		stored := accessOf(r.Tokens)
 		s.mu.Lock()
@@ -189,7 +190,16 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 			result = t
 			return false, nil
 		case refused && s.refreshIsFutile(old):
-			return false, fmt.Errorf("server %s refuses the token that its provider has just issued", s.cfg.Server)
+			futile = true
+			why := fmt.Sprintf("server %s refuses the token that its provider has just issued", s.cfg.Server)
+			if s.cfg.signsInAlone() {
+				return false, errors.New(why)
+			}
+			known := !r.Refused.IsZero()
+			if !known {
+				r.Refused = time.Now()
+			}
+			return !known, s.cfg.signInRequired(why + "; check its scopes and its account, or sign in again")
 		case s.cfg.signsInAlone():
 			result, err = s.obtainAlone(ctx, r)
 			return err == nil, err
@@ -217,7 +227,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 		if err != nil {
 			return false, fmt.Errorf("the access token of server %s cannot be refreshed: %w", s.cfg.Server, err)
 		}
-		r.Tokens, result, refreshed = &fresh, &fresh, true
+		r.Tokens, r.Refused, result, refreshed = &fresh, time.Time{}, &fresh, true
 		s.unproven.Store(&fresh.Access)
 		s.mu.Lock()
 		s.unsaved, s.replaced = &fresh, stored
@@ -230,7 +240,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 	} else if refreshed {
 		err = nil // the tokens are valid; the next refresh stores its own
 	}
-	if err == nil || errors.Is(err, ErrSignIn) {
+	if err == nil || errors.Is(err, ErrSignIn) && !futile {
 		s.cacheTokens(result)
 	}
 	s.mu.Unlock()

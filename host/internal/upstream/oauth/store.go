@@ -56,6 +56,7 @@ type record struct {
 	Asked   *Challenge              `json:"asked,omitempty"`   // of the last 401
 	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
 	StepUps int                     `json:"step_ups,omitempty"`
+	Refused time.Time               `json:"refused,omitzero"` // when the server refused Tokens although they were just issued
 	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients, Tokens and Former in the file; nil: they are not encrypted
 	version store.Version           // with InCluster
 	// ofOtherClient are tokens of another client than the configured one, which are not used
@@ -317,6 +318,7 @@ func (c Config) Status() (a SignInStatus, ok bool, err error) {
 	}
 	if of != nil && (c.ClientID == "" || of.ClientID == c.ClientID) {
 		a.Issuer, a.Until, a.Refreshes, a.Scopes = of.Issuer, of.Expires, of.Refreshes || c.renewsAlone(), of.Scopes
+		a.Refused = r.Refused
 		a.SignedIn = a.Refreshes || of.Expires.IsZero() || time.Now().Before(of.Expires)
 	}
 	return a, of != nil || r.Asked != nil || len(r.Clients) > 0 || r.Sealed != nil || len(r.Wanted) > 0, err
