@@ -73,6 +73,13 @@ func needsSignIn(err error) bool {
 	return errors.As(err, &e) && e.server && e.signIn
 }
 
+// lacksToken reports whether an error says that no request to the server can be sent now, and that
+// no sign-in changes that.
+func lacksToken(err error) bool {
+	var e *authError
+	return errors.As(err, &e) && e.server && !e.signIn
+}
+
 // RoundTrip sends a request with the current token; see authTransport for repetitions.
 // Requests to other servers get no token. If there is no token, the error is an
 // *authError.

@@ -67,7 +67,7 @@ func (c *conn) openSession(ctx context.Context, era Era) error {
 			err = fmt.Errorf("the server does not speak protocol version %s", modernVersion)
 		}
 		return err
-	case !c.isAlive() || ctx.Err() != nil || isHostLoop(err):
+	case !c.isAlive() || ctx.Err() != nil || isHostLoop(err) || lacksToken(err):
 		return err
 	}
 	err = c.initialize(ctx)

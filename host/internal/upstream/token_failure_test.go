@@ -17,10 +17,12 @@ import (
 // failingToken is an Authorizer whose provider answers only while down is false.
 type failingToken struct {
 	fixedToken
-	down atomic.Bool
+	down  atomic.Bool
+	asked atomic.Int32
 }
 
 func (f *failingToken) Token(context.Context) (string, error) {
+	f.asked.Add(1)
 	if f.down.Load() {
 		return "", errors.New("the provider does not answer")
 	}
@@ -43,10 +45,10 @@ func TestOutageOfTheProvider(t *testing.T) {
 		tools.ServeHTTP(w, req)
 	}))
 	t.Cleanup(web.Close)
-	open := func(auth upstream.Authorizer) *upstream.Server {
+	open := func(auth upstream.Authorizer, era upstream.Era) *upstream.Server {
 		spawner := upstream.NewSpawner(nil)
 		t.Cleanup(spawner.Close)
-		s, err := upstream.New(upstream.Config{Name: "web", URL: web.URL + "/mcp", Era: upstream.Legacy, Auth: auth}, spawner)
+		s, err := upstream.New(upstream.Config{Name: "web", URL: web.URL + "/mcp", Era: era, Auth: auth}, spawner)
 		require.NoError(t, err)
 		t.Cleanup(s.Close)
 		return s
@@ -62,7 +64,7 @@ func TestOutageOfTheProvider(t *testing.T) {
 	}
 
 	var auth failingToken
-	s := open(&auth)
+	s := open(&auth, upstream.Legacy)
 	require.NoError(t, say(s))
 	begun := starts.Load()
 	auth.down.Store(true)
@@ -76,11 +78,13 @@ func TestOutageOfTheProvider(t *testing.T) {
 
 	var other failingToken
 	other.down.Store(true)
-	s = open(&other)
+	s = open(&other, upstream.Auto)
 	for range 2 {
 		refused(say(s))
 		require.Contains(t, []upstream.State{upstream.Starting, upstream.Offline}, s.Status().State)
 		require.True(t, s.Status().Last.IsOfToken())
 		require.False(t, s.IsGivenUp())
+		asked := other.asked.Load()
+		require.LessOrEqual(t, int(asked), 1+s.Status().Restarts, "no other opening is tried: each asks the provider again")
 	}
 }
