@@ -1,6 +1,7 @@
 package core
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,7 +55,7 @@ func findUnlisted(ctx context.Context, req *call.Request, p pipeline, list call.
 		}
 		_, err := list(ctx, &one)
 		if ctx.Err() != nil {
-			return nil, err
+			return nil, cmp.Or(err, ctx.Err()) // ctx can end after the list
 		}
 		if err != nil {
 			if failed == nil {

@@ -214,8 +214,6 @@ func TestSearchDescribeAndCall(t *testing.T) {
 	}
 }
 
-// A server's tool with the name of one that stands in for others has its name
-// while the list is whole, and can be called with call_tool after that.
 func TestCallOfAToolThatIsNotListed(t *testing.T) {
 	c := open(t, nil, (&source{name: "a"}).set(numbered(20)...), &source{name: "down", err: errors.New("it is down")})
 	o := toolsearch.New(toolsearch.Config{MaxTools: 5}, c.View(), length)
@@ -227,6 +225,8 @@ func TestCallOfAToolThatIsNotListed(t *testing.T) {
 	require.ErrorContains(t, err, `no tool "down__x"`)
 }
 
+// A server's tool with the name of one that stands in for others has its name
+// while the list is whole, and can be called with call_tool after that.
 func TestAServersToolOfTheSameName(t *testing.T) {
 	s := (&source{name: "s"}).set("call_tool", "x")
 	none := ""

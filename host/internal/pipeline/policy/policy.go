@@ -180,7 +180,7 @@ func (p *Policy) Stage(next call.Handler) call.Handler {
 		if err != nil {
 			return nil, err
 		}
-		if d.Do != Ask {
+		if u := req.Tool.Unlisted; d.Do != Ask || u != nil && u.Err != nil { // nobody is asked about a call that fails
 			return next(ctx, req)
 		}
 		asked := *req

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
@@ -140,6 +141,13 @@ func TestAskGoesThroughApprovalOrIsRefused(t *testing.T) {
 		code, _ := try(t, stage, tool, `{}`, call.Caller{})
 		require.Empty(t, code)
 	}
+	require.Equal(t, 1, asked)
+
+	// Nobody is asked about a call that fails because its server cannot list its tools.
+	offline := toolerr.New(toolerr.ServerOffline, "the server is offline")
+	_, err = stage(func(_ context.Context, req *call.Request) (*call.Result, error) { return nil, req.Tool.Unlisted.Err })(t.Context(),
+		&call.Request{Tool: &call.Tool{Name: "bash", Unlisted: &call.Unlisted{Err: offline}}, Params: json.RawMessage(`{}`)})
+	require.ErrorIs(t, err, offline)
 	require.Equal(t, 1, asked)
 }
 
