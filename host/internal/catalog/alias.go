@@ -8,9 +8,9 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// A Target names a tool of a source by the source's own name. The zero value means
+// An AliasTarget names a tool of a source by the source's own name. The zero value means
 // none.
-type Target struct{ Server, Tool string }
+type AliasTarget struct{ Server, Tool string }
 
 // completeAliases completes the definitions of tools that are other names of tools: title,
 // description, schemas and annotations. Stages use the traits of the tool itself,
@@ -18,7 +18,7 @@ type Target struct{ Server, Tool string }
 func completeAliases(tools []*Item) {
 	var resolve func(item *Item, depth int) *Item
 	resolve = func(item *Item, depth int) *Item {
-		if item.aliasOf == (Target{}) || item.completed || depth > len(tools) {
+		if item.aliasOf == (AliasTarget{}) || item.completed || depth > len(tools) {
 			return item
 		}
 		target := item.aliasOf.find(tools)
@@ -33,7 +33,7 @@ func completeAliases(tools []*Item) {
 }
 
 // find returns the tool that t names, nil if it is not among tools.
-func (t Target) find(tools []*Item) *Item {
+func (t AliasTarget) find(tools []*Item) *Item {
 	i := slices.IndexFunc(tools, func(item *Item) bool { return item.Server == t.Server && item.Original == t.Tool })
 	if i < 0 {
 		return nil
@@ -54,7 +54,7 @@ func (i *Item) completedFrom(target *Item) *Item {
 		return i
 	}
 	out := *i
-	out.completed = target.completed || target.aliasOf == (Target{})
+	out.completed = target.completed || target.aliasOf == (AliasTarget{})
 	tool := *i.Tool
 	for _, m := range theirs {
 		at := slices.IndexFunc(own, func(o jsonrpc.Member) bool { return o.Name == m.Name })
@@ -87,10 +87,10 @@ const maxAliasDepth = 8
 // waits, at most until ctx ends, for the tool lists of the target's sources. Other items,
 // and aliases without a known target, are returned as they are.
 func (c *Catalog) withTarget(ctx context.Context, item *Item) *Item {
-	if item.aliasOf == (Target{}) || item.completed {
+	if item.aliasOf == (AliasTarget{}) || item.completed {
 		return item
 	}
-	for next, n := item, 0; next != nil && next.aliasOf != (Target{}) && n < maxAliasDepth; n++ {
+	for next, n := item, 0; next != nil && next.aliasOf != (AliasTarget{}) && n < maxAliasDepth; n++ {
 		of := next.aliasOf
 		c.awaitLists(ctx, call.Tools, func(s *server) bool { return s.Source.Name() == of.Server })
 		next = of.find(c.currentSnapshot().Items(call.Tools))

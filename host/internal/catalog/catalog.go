@@ -40,8 +40,8 @@ type Source interface {
 	List(ctx context.Context, kind call.ListKind) ([]json.RawMessage, error)
 }
 
-// An Entry is a source with the settings for its names.
-type Entry struct {
+// A SourceConfig is a source with the settings for its names.
+type SourceConfig struct {
 	Source Source
 	Plain  bool    // served under their own names, as the bundled tools
 	Prefix *string // replaces SERVER__
@@ -49,7 +49,7 @@ type Entry struct {
 
 	// AliasOf is set if the source's only tool is another name for a tool of another server.
 	// Also lists the names of that tool: a blocked tool is blocked under every name.
-	AliasOf     Target
+	AliasOf     AliasTarget
 	TargetNames []string
 }
 
@@ -95,7 +95,7 @@ type Change struct {
 
 // server is an entry with its lists.
 type server struct {
-	Entry
+	SourceConfig
 	isKnown bool // its lists need not be requested
 	lists   map[call.ListKind]*listing
 }
@@ -116,7 +116,7 @@ type listing struct {
 // New returns a catalog of entries without asking any. onChange is called after a list
 // was replaced that a client may have seen; it may be nil. identity is the host's
 // identity as a JSON object.
-func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Catalog {
+func New(entries []SourceConfig, identity json.RawMessage, onChange func(Change)) *Catalog {
 	c := &Catalog{identity: identity, onChange: onChange, reportedFaults: map[string]bool{}, starts: make(chan struct{}, maxStarts), checks: pinChecks{open: map[chan struct{}]struct{}{}, hurry: make(chan struct{}, 1)}}
 	servers := make([]*server, 0, len(entries))
 	for _, e := range entries {
@@ -130,8 +130,8 @@ func New(entries []Entry, identity json.RawMessage, onChange func(Change)) *Cata
 
 // newServer returns a server whose lists are empty, or those of its source if it is
 // Known.
-func newServer(e Entry) *server {
-	s := &server{Entry: e, lists: map[call.ListKind]*listing{}}
+func newServer(e SourceConfig) *server {
+	s := &server{SourceConfig: e, lists: map[call.ListKind]*listing{}}
 	for _, kind := range kinds() {
 		s.lists[kind] = &listing{}
 	}

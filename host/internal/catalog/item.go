@@ -26,11 +26,11 @@ type Item struct {
 	Tool *call.Tool // nil for other kinds than tools
 
 	received    json.RawMessage
-	aliasOf     Target   // see Entry
-	completed   bool     // the target was looked up
-	targetNames []string // names of the target
-	span        [2]int   // position of the name's value in Definition
-	ui          bool     // its _meta may refer to a user interface
+	aliasOf     AliasTarget // see SourceConfig
+	completed   bool        // the target was looked up
+	targetNames []string    // names of the target
+	span        [2]int      // position of the name's value in Definition
+	ui          bool        // its _meta may refer to a user interface
 }
 
 // nameMember returns the member that identifies an item of the kind.
@@ -46,7 +46,7 @@ func nameMember(kind call.ListKind) string {
 
 // newItem returns the item for a server's definition. An error together with an item
 // says which parts of the definition clients could not read; they are not served.
-func newItem(server Entry, kind call.ListKind, definition json.RawMessage) (*Item, error) {
+func newItem(server SourceConfig, kind call.ListKind, definition json.RawMessage) (*Item, error) {
 	of := server.Source.Name()
 	members, err := jsonrpc.Members(definition)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestResourcesAndPromptsAreServedAsReceivedButForWhatClashes(t *testing.T) {
 		call.Templates: {`{"uriTemplate":"db://{table}/rows","name":"r"}`},
 		call.Prompts:   {`{"name":"p"}`},
 	})
-	c := open(t, nil, catalog.Entry{Source: one}, catalog.Entry{Source: two})
+	c := open(t, nil, catalog.SourceConfig{Source: one}, catalog.SourceConfig{Source: two})
 	v := c.View()
 	require.Equal(t, `{"resources":[{"uri":"file:///a","name":"a","odd":1.0},{"name":"x","uri":"file:///b"},{"y":"\u0041", "uri" : "toolroom:t%2F2/file:///a","name":"a"},{"uri":"mem://z","name":"z"}]}`,
 		string(v.List(t.Context(), call.Resources, false)))
@@ -75,7 +75,7 @@ func TestResourcesAndPromptsAreServedAsReceivedButForWhatClashes(t *testing.T) {
 // A qualified URI leads to its server whether or not the other is there.
 func TestAQualifiedURIStays(t *testing.T) {
 	two := with("two", map[call.ListKind][]string{call.Resources: {`{"uri":"file:///a"}`}})
-	c := open(t, nil, catalog.Entry{Source: two})
+	c := open(t, nil, catalog.SourceConfig{Source: two})
 	server, own, ok := c.View().Locate(t.Context(), call.Resources, "toolroom:two/file:///a")
 	require.True(t, ok)
 	require.Equal(t, "two file:///a", server+" "+own)
@@ -84,12 +84,12 @@ func TestAQualifiedURIStays(t *testing.T) {
 func TestFilters(t *testing.T) {
 	none, dotted := "", "git."
 	c := open(t, nil,
-		catalog.Entry{Source: with("git", nil, `{"name":"log"}`, `{"description":"old","name":"push_all"}`, `{"name":"push"}`, `{"name":"pull","x":1.0,"inputSchema":{"type":"object"}}`), Filter: catalog.Filter{
+		catalog.SourceConfig{Source: with("git", nil, `{"name":"log"}`, `{"description":"old","name":"push_all"}`, `{"name":"push"}`, `{"name":"pull","x":1.0,"inputSchema":{"type":"object"}}`), Filter: catalog.Filter{
 			Allow: []string{"p*", "log"}, Block: []string{"*_all"},
 			Rename: map[string]string{"push": "send"}, Describe: map[string]string{"pull": "gets <it>", "log": "shows"},
 		}},
-		catalog.Entry{Source: with("bare", nil, `{"name":"read"}`), Prefix: &none},
-		catalog.Entry{Source: with("dotted", map[call.ListKind][]string{call.Prompts: {`{"name":"a"}`}}, `{"name":"read"}`), Prefix: &dotted})
+		catalog.SourceConfig{Source: with("bare", nil, `{"name":"read"}`), Prefix: &none},
+		catalog.SourceConfig{Source: with("dotted", map[call.ListKind][]string{call.Prompts: {`{"name":"a"}`}}, `{"name":"read"}`), Prefix: &dotted})
 	s := c.Snapshot(t.Context())
 	require.Equal(t, []string{"git__log", "send", "git__pull", "read"}, names(s.Items(call.Tools))[:4])
 	require.Regexp(t, `^git_read_[0-9a-f]{8}$`, s.Tools()[4].Name)
@@ -113,7 +113,7 @@ func TestPatterns(t *testing.T) {
 	} {
 		for i, cases := range fit {
 			for _, name := range cases {
-				c := open(t, nil, catalog.Entry{Source: with("s", nil, `{"name":`+quote(name+"!")+`}`), Filter: catalog.Filter{Allow: []string{pattern + "!"}}})
+				c := open(t, nil, catalog.SourceConfig{Source: with("s", nil, `{"name":`+quote(name+"!")+`}`), Filter: catalog.Filter{Allow: []string{pattern + "!"}}})
 				require.Equal(t, i == 0, len(c.Snapshot(t.Context()).Tools()) == 1, "%s %s", pattern, name)
 			}
 		}
@@ -128,8 +128,8 @@ func quote(s string) string {
 func TestLookAlikesOfOtherServersAreRefused(t *testing.T) {
 	none := ""
 	c := open(t, nil,
-		catalog.Entry{Source: with("ours", nil, `{"name":"bash_job"}`, `{"name":"list_1"}`, `{"name":"list_l"}`), Plain: true},
-		catalog.Entry{Source: with("theirs", nil, `{"name":"bash-job"}`, `{"name":"Bash_J0b"}`, `{"name":"lisT_I"}`, `{"name":"other"}`), Prefix: &none})
+		catalog.SourceConfig{Source: with("ours", nil, `{"name":"bash_job"}`, `{"name":"list_1"}`, `{"name":"list_l"}`), Plain: true},
+		catalog.SourceConfig{Source: with("theirs", nil, `{"name":"bash-job"}`, `{"name":"Bash_J0b"}`, `{"name":"lisT_I"}`, `{"name":"other"}`), Prefix: &none})
 	require.Equal(t, []string{"bash_job", "list_1", "list_l", "other"}, names(c.Snapshot(t.Context()).Items(call.Tools)))
 	require.Len(t, c.Errors(), 3)
 	require.ErrorContains(t, c.Errors()[0], "is too similar to bash_job of server ours")
@@ -138,7 +138,7 @@ func TestLookAlikesOfOtherServersAreRefused(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	one := with("one", map[call.ListKind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"a:1","name":"1"}`}}, `{"name":"get","inputSchema":{"type":"object"}}`, `{"name":"put"}`)
 	two := with("two", map[call.ListKind][]string{call.Prompts: {`{"name":"p"}`}, call.Resources: {`{"uri":"b:1"}`}}, `{"name":"get"}`)
-	c := open(t, nil, catalog.Entry{Source: one}, catalog.Entry{Source: two})
+	c := open(t, nil, catalog.SourceConfig{Source: one}, catalog.SourceConfig{Source: two})
 	v := c.Profile(catalog.Profile{Name: "readers", Servers: []string{"one"}, Block: []string{"*__put"}})
 	require.Equal(t, `{"tools":[{"name":"one__get","inputSchema":{"type":"object"}}]}`, string(v.List(t.Context(), call.Tools, false)))
 	require.Equal(t, `{"prompts":[{"name":"one__p"}]}`, string(v.List(t.Context(), call.Prompts, false)))
@@ -199,7 +199,7 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 		t.Run(string(mode), func(t *testing.T) {
 			store := &pinned{all: map[string]map[string]json.RawMessage{}}
 			listed := func(tools ...string) (*catalog.Catalog, []string) {
-				c := open(t, nil, catalog.Entry{Source: with("s", nil, tools...)})
+				c := open(t, nil, catalog.SourceConfig{Source: with("s", nil, tools...)})
 				c.SetPins(mode, store)
 				served := names(c.Snapshot(t.Context()).Items(call.Tools))
 				c.WaitForPinChecks(t.Context())
@@ -239,7 +239,7 @@ func TestAChangedDefinitionIsReportedOrWithheld(t *testing.T) {
 func TestLocatingIsBounded(t *testing.T) {
 	template := strings.Repeat("{a}", 2000) + "x"
 	s := with("s", map[call.ListKind][]string{call.Templates: {`{"uriTemplate":"` + template + `"}`}})
-	c := open(t, nil, catalog.Entry{Source: s})
+	c := open(t, nil, catalog.SourceConfig{Source: s})
 	_, _, ok := c.View().Locate(t.Context(), call.Resources, strings.Repeat("a", 20_000))
 	require.False(t, ok)
 }
@@ -265,7 +265,7 @@ func TestPatternsMeanRenamedTools(t *testing.T) {
 		"profile blocks a's own": {profile: catalog.Profile{Block: []string{"a"}}, want: []string{"new", "one__b", "p_c"}},
 	} {
 		c.filter.Rename = map[string]string{"a": "new"}
-		cat := catalog.New([]catalog.Entry{
+		cat := catalog.New([]catalog.SourceConfig{
 			{Source: &source{name: "one", tools: nameMember("a", "b")}, Filter: c.filter},
 			{Source: &source{name: "two", tools: nameMember("c")}, Prefix: &prefix},
 		}, nil, nil)
@@ -283,11 +283,11 @@ func TestPatternsMeanRenamedTools(t *testing.T) {
 
 // What a tool leads to is blocked under every name.
 func TestWhatLeadsToABlockedTool(t *testing.T) {
-	target := catalog.Entry{Source: &source{name: "one", tools: nameMember("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
+	target := catalog.SourceConfig{Source: &source{name: "one", tools: nameMember("a")}, Filter: catalog.Filter{Rename: map[string]string{"a": "new"}}}
 	require.Equal(t, []string{"new", "one__a"}, target.Names("a"))
-	alias := catalog.Entry{Source: &source{name: "alias", tools: nameMember("alias")}, Plain: true, TargetNames: target.Names("a")}
+	alias := catalog.SourceConfig{Source: &source{name: "alias", tools: nameMember("alias")}, Plain: true, TargetNames: target.Names("a")}
 	require.Equal(t, []string{"alias", "new", "one__a"}, alias.Names("alias"))
-	c := catalog.New([]catalog.Entry{alias}, nil, nil)
+	c := catalog.New([]catalog.SourceConfig{alias}, nil, nil)
 	defer c.Close()
 	for _, block := range []string{"new", "one__a", "alias"} {
 		_, ok := c.Profile(catalog.Profile{Block: []string{block}}).Lookup(t.Context(), "alias")
@@ -301,7 +301,7 @@ func TestWhatLeadsToABlockedTool(t *testing.T) {
 
 // Sources may be others each time that somebody asks.
 func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
-	c := catalog.New([]catalog.Entry{{Source: &source{name: "gone", tools: nameMember("gone")}, Plain: true}}, nil, nil)
+	c := catalog.New([]catalog.SourceConfig{{Source: &source{name: "gone", tools: nameMember("gone")}, Plain: true}}, nil, nil)
 	defer c.Close()
 	var asked []string
 	c.BeforeUse(func(_ context.Context, tool *call.Tool) bool {
@@ -310,7 +310,7 @@ func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
 			return false
 		}
 		asked = append(asked, tool.Name)
-		c.Update([]catalog.Entry{{Source: &source{name: "there", tools: nameMember("there")}, Plain: true}})
+		c.Update([]catalog.SourceConfig{{Source: &source{name: "there", tools: nameMember("there")}, Plain: true}})
 		return true
 	})
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)
@@ -325,12 +325,12 @@ func TestSourcesAreLookedAtWhenTheyAreUsed(t *testing.T) {
 // and once that one is known.
 func TestOtherNamesHaveTheDefinition(t *testing.T) {
 	const definition = `{"name":"a","description":"Does a.","inputSchema":{"type":"object","properties":{"x":{"type":"integer"}}},"outputSchema":{"type":"object"},"annotations":{"readOnlyHint":true},"_meta":{"k":1}}`
-	target := catalog.Entry{Source: &source{name: "one", tools: []string{definition}}}
-	alias := func(name, of, rest string) catalog.Entry {
+	target := catalog.SourceConfig{Source: &source{name: "one", tools: []string{definition}}}
+	alias := func(name, of, rest string) catalog.SourceConfig {
 		server, tool, _ := strings.Cut(of, "/")
-		return catalog.Entry{Source: &source{name: name, tools: []string{`{"name":"` + name + `",` + rest + `}`}}, Plain: true, AliasOf: catalog.Target{Server: server, Tool: tool}}
+		return catalog.SourceConfig{Source: &source{name: name, tools: []string{`{"name":"` + name + `",` + rest + `}`}}, Plain: true, AliasOf: catalog.AliasTarget{Server: server, Tool: tool}}
 	}
-	c := catalog.New([]catalog.Entry{
+	c := catalog.New([]catalog.SourceConfig{
 		alias("bare", "one/a", `"inputSchema":{"type":"object"}`),
 		alias("said", "one/a", `"description":"Ours.","inputSchema":{"type":"object","properties":{"y":{}}}`),
 		alias("again", "bare/bare", `"inputSchema":{"type":"object"}`),

@@ -29,7 +29,7 @@ func (k known) Known(kind call.ListKind) []json.RawMessage {
 
 func TestWhatIsKnownIsNotAskedFor(t *testing.T) {
 	var changes []call.ListKind
-	c := catalog.New([]catalog.Entry{{Source: known{"a"}, Plain: true}}, nil, func(ch catalog.Change) { changes = append(changes, ch.Kind) })
+	c := catalog.New([]catalog.SourceConfig{{Source: known{"a"}, Plain: true}}, nil, func(ch catalog.Change) { changes = append(changes, ch.Kind) })
 	defer c.Close()
 	require.Len(t, c.KnownSnapshot().Tools(), 1)
 	tool, ok := c.Lookup(t.Context(), "a")
@@ -37,13 +37,13 @@ func TestWhatIsKnownIsNotAskedFor(t *testing.T) {
 	require.Equal(t, "a", tool.Server)
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 1)
 
-	c.Update([]catalog.Entry{{Source: known{"a"}, Plain: true}, {Source: known{"b"}, Plain: true}})
+	c.Update([]catalog.SourceConfig{{Source: known{"a"}, Plain: true}, {Source: known{"b"}, Plain: true}})
 	require.Len(t, c.KnownSnapshot().Tools(), 2)
 	require.Equal(t, []call.ListKind{call.Tools}, changes)
 	again, ok := c.Lookup(t.Context(), "a")
 	require.True(t, ok)
 	require.Same(t, tool, again, "what stays is the same")
-	c.Update([]catalog.Entry{{Source: known{"b"}, Plain: true}})
+	c.Update([]catalog.SourceConfig{{Source: known{"b"}, Plain: true}})
 	_, ok = c.Lookup(t.Context(), "a")
 	require.False(t, ok)
 	require.Empty(t, c.Errors())
@@ -58,7 +58,7 @@ func TestAMissingToolIsLookedForOnce(t *testing.T) {
 		if name != "late" {
 			return false
 		}
-		c.Update([]catalog.Entry{{Source: known{"late"}, Plain: true}})
+		c.Update([]catalog.SourceConfig{{Source: known{"late"}, Plain: true}})
 		return true
 	})
 	_, ok := c.Lookup(t.Context(), "late")

@@ -93,7 +93,7 @@ func (c *Catalog) requestList(s *server, kind call.ListKind) {
 // faults says what is wrong with definitions, including those that are served.
 func (s *server) items(kind call.ListKind, raw []json.RawMessage) (items []*Item, faults []error) {
 	for _, definition := range raw {
-		item, fault := newItem(s.Entry, kind, definition)
+		item, fault := newItem(s.SourceConfig, kind, definition)
 		if fault != nil {
 			faults = append(faults, fault)
 		}

@@ -13,7 +13,7 @@ const maxName = 64
 
 // servedName returns the name under which the entry's tool or prompt own is served: as
 // renamed in the configuration, after the entry's prefix, or that of ServedName.
-func (e Entry) servedName(own string, kind call.ListKind) string {
+func (e SourceConfig) servedName(own string, kind call.ListKind) string {
 	server := e.Source.Name()
 	if renamed := e.Filter.Rename[own]; renamed != "" && kind == call.Tools {
 		return cleanName(renamed, server, own, false)
@@ -27,7 +27,7 @@ func (e Entry) servedName(own string, kind call.ListKind) string {
 // Names returns the names under which patterns match a tool that its source calls own: the
 // served name, the name that ServedName gives it if that is another, and, for an alias, the
 // names of its target.
-func (e Entry) Names(own string) []string {
+func (e SourceConfig) Names(own string) []string {
 	names := []string{e.servedName(own, call.Tools)}
 	if plain := ServedName(e.Source.Name(), own, e.Plain); plain != names[0] {
 		names = append(names, plain)
@@ -37,7 +37,7 @@ func (e Entry) Names(own string) []string {
 
 // MayServe reports whether the entry may serve a tool under a name, as far as
 // the name tells.
-func (e Entry) MayServe(name string) bool {
+func (e SourceConfig) MayServe(name string) bool {
 	switch {
 	case e.renames(name):
 		return true
@@ -49,7 +49,7 @@ func (e Entry) MayServe(name string) bool {
 }
 
 // renames reports whether the configuration gives a tool this served name.
-func (e Entry) renames(name string) bool {
+func (e SourceConfig) renames(name string) bool {
 	for own := range e.Filter.Rename {
 		if e.servedName(own, call.Tools) == name {
 			return true
@@ -59,7 +59,7 @@ func (e Entry) renames(name string) bool {
 }
 
 // prefix returns the prefix of the served names, "" without one.
-func (e Entry) prefix() string {
+func (e SourceConfig) prefix() string {
 	switch {
 	case e.Plain:
 		return ""

@@ -24,7 +24,7 @@ func (f *fragile) IsGivenUp() bool { return f.offline.Load() }
 func TestWhatIsOfflineIsNotListedAndStillFound(t *testing.T) {
 	changed := make(chan struct{}, 10)
 	frail := &fragile{source: &source{name: "frail", tools: nameMember("a")}}
-	c := open(t, func() { changed <- struct{}{} }, catalog.Entry{Source: frail}, catalog.Entry{Source: &source{name: "firm", tools: nameMember("a")}})
+	c := open(t, func() { changed <- struct{}{} }, catalog.SourceConfig{Source: frail}, catalog.SourceConfig{Source: &source{name: "firm", tools: nameMember("a")}})
 	require.Len(t, c.Snapshot(t.Context()).Tools(), 2)
 
 	frail.set(errors.New("it is down"))
@@ -49,13 +49,13 @@ func TestServersThatHangDoNotHoldUpTheOthers(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
 	defer close(hang)
-	var entries []catalog.Entry
+	var entries []catalog.SourceConfig
 	var slow []*source
 	for i := range 5 {
 		slow = append(slow, &source{name: fmt.Sprint("slow", i), gate: hang})
-		entries = append(entries, catalog.Entry{Source: slow[i]})
+		entries = append(entries, catalog.SourceConfig{Source: slow[i]})
 	}
-	c := open(t, nil, append(entries, catalog.Entry{Source: &source{name: "quick", tools: nameMember("a")}})...)
+	c := open(t, nil, append(entries, catalog.SourceConfig{Source: &source{name: "quick", tools: nameMember("a")}})...)
 	for i := range 5 {
 		go c.Lookup(t.Context(), fmt.Sprintf("slow%d__a", i)) //nolint:errcheck // it never comes
 	}
@@ -82,7 +82,7 @@ func TestWhatIsTooMuchTogetherIsNotListedAndStillFound(t *testing.T) {
 	}
 	two := of("two", 7<<20)
 	two.gate = make(chan struct{})
-	c := open(t, nil, catalog.Entry{Source: of("one", 6<<20)}, catalog.Entry{Source: two}, catalog.Entry{Source: of("small", 10)}, catalog.Entry{Source: of("third", 2<<20)})
+	c := open(t, nil, catalog.SourceConfig{Source: of("one", 6<<20)}, catalog.SourceConfig{Source: two}, catalog.SourceConfig{Source: of("small", 10)}, catalog.SourceConfig{Source: of("third", 2<<20)})
 	v := c.View()
 	_, ok := v.Lookup(t.Context(), "one__t1048576")
 	require.True(t, ok)

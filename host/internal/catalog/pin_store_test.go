@@ -30,7 +30,7 @@ func TestPinsAreKeptInAStore(t *testing.T) {
 
 	large := strings.Repeat("y", 2<<20)
 	for i, definition := range []string{`{"name":"t","d":"` + large + `"}`, `{"d":"` + large + `","name":"t"}`, `{"name":"t","d":"` + large + `!"}`} {
-		c := open(t, nil, catalog.Entry{Source: with("large", nil, definition)})
+		c := open(t, nil, catalog.SourceConfig{Source: with("large", nil, definition)})
 		c.SetPins(catalog.PinsEnforce, pins)
 		require.Len(t, c.Snapshot(t.Context()).Tools(), min(1, 2-i))
 		c.WaitForPinChecks(t.Context()) // the first is pinned, which the next are compared with

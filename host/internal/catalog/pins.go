@@ -197,8 +197,8 @@ func (c *Catalog) reportDrift(p *pins, server string, changed []*ChangedError) {
 	}
 }
 
-// comparison is the result of comparing a server's list with its pins.
-type comparison struct {
+// pinComparison is the result of comparing a server's list with its pins.
+type pinComparison struct {
 	changed  []*ChangedError
 	newTools []newTool // not pinned yet
 	faults   []error
@@ -211,7 +211,7 @@ type newTool struct {
 }
 
 // errors returns the changes as errors.
-func (f comparison) errors() []error {
+func (f pinComparison) errors() []error {
 	all := slices.Clone(f.faults)
 	for _, e := range f.changed {
 		all = append(all, e)
@@ -221,7 +221,7 @@ func (f comparison) errors() []error {
 
 // compare finds the tools among items whose definition differs from its pin, and those
 // without a pin. It stores nothing.
-func (p *pins) compare(ctx context.Context, server string, items []*Item) (found comparison, err error) {
+func (p *pins) compare(ctx context.Context, server string, items []*Item) (found pinComparison, err error) {
 	pinned, err := p.store.Pinned(ctx, server)
 	if err != nil {
 		return found, err

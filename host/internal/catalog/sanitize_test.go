@@ -77,7 +77,7 @@ func TestOneEntryThatClientsCannotReadCostsNoOther(t *testing.T) {
 		{call.Prompts, `{"name":"t","arguments":{}}`, `{"name":"t"}`, "arguments"},
 		{call.Prompts, `{"name":"t","arguments":[{"required":true},{"name":"b","required":"yes"}]}`, `{"name":"t","arguments":[{"name":"b"}]}`, "arguments"},
 	} {
-		cat := catalog.New([]catalog.Entry{{Source: listing{c.kind, []string{c.sent, c.sent[:1]}}, Plain: true}}, nil, nil)
+		cat := catalog.New([]catalog.SourceConfig{{Source: listing{c.kind, []string{c.sent, c.sent[:1]}}, Plain: true}}, nil, nil)
 		cat.View().List(t.Context(), c.kind, false)
 		items := cat.KnownSnapshot().Items(c.kind)
 		require.Len(t, items, 1, c.sent)
@@ -104,7 +104,7 @@ func TestAResultThatIsNoObjectIsForModernClients(t *testing.T) {
 	for i, name := range []string{"a", "b", "c"} {
 		raw[i] = strings.Replace(raw[i], `"t"`, `"`+name+`"`, 1)
 	}
-	cat := catalog.New([]catalog.Entry{{Source: listing{call.Tools, raw}, Plain: true}}, nil, nil)
+	cat := catalog.New([]catalog.SourceConfig{{Source: listing{call.Tools, raw}, Plain: true}}, nil, nil)
 	defer cat.Close()
 	view := cat.View()
 	require.Contains(t, string(view.List(t.Context(), call.Tools, true)), `{"tools":[`+strings.Join(raw, ",")+`]`)

@@ -37,7 +37,7 @@ func sanitizeOutput(value json.RawMessage) (json.RawMessage, bool) {
 	if fitted == nil {
 		return nil, lost
 	}
-	d := document{named: bytes.Contains(fitted, []byte(`"$id"`))}
+	d := schemaDocument{named: bytes.Contains(fitted, []byte(`"$id"`))}
 	if json.Unmarshal(fitted, &d.root) != nil || !d.canCompile(d.root) {
 		return nil, true
 	}
@@ -92,15 +92,15 @@ func sanitizeProperties(value json.RawMessage) (json.RawMessage, bool) {
 	return value, lost
 }
 
-// A document is a schema, checked for whether clients can compile it.
-type document struct {
+// A schemaDocument is a schema, checked for whether clients can compile it.
+type schemaDocument struct {
 	root  any
 	named bool // parts have names ($id, $anchor)
 }
 
 // canCompile reports whether a part names only existing types and refers only to parts
 // of the document.
-func (d document) canCompile(part any) bool {
+func (d schemaDocument) canCompile(part any) bool {
 	if list, ok := part.([]any); ok {
 		return !slices.ContainsFunc(list, func(one any) bool { return !d.canCompile(one) })
 	}
@@ -144,7 +144,7 @@ func namesTypes(value any) bool {
 
 // canResolve reports whether a reference leads to a part of the document, as far as that is
 // known if parts have names.
-func (d document) canResolve(reference string) bool {
+func (d schemaDocument) canResolve(reference string) bool {
 	pointer, ok := strings.CutPrefix(reference, "#/")
 	if !ok {
 		return d.named || strings.HasPrefix(reference, "#")

@@ -13,7 +13,7 @@ import (
 // A Snapshot is the catalog at one time. It is immutable.
 type Snapshot struct {
 	tools    []*call.Tool
-	lists    map[call.ListKind]*section
+	lists    map[call.ListKind]*servedList
 	identity json.RawMessage
 	owners   owners
 	offline  map[string]bool // servers whose items are found by name but not listed
@@ -22,8 +22,8 @@ type Snapshot struct {
 	profiles map[*Profile]*Snapshot // snapshots of profiles, computed on demand
 }
 
-// section is the list of one kind in a snapshot.
-type section struct {
+// servedList is the list of one kind in a snapshot.
+type servedList struct {
 	items  []*Item
 	byName map[string]*Item
 	listed []*Item                // see limitListed
@@ -78,11 +78,11 @@ func sameItem(a, b *Item) bool { return a == b || bytes.Equal(a.Definition, b.De
 // different servers, the first one stays and the other is left out. If two URIs are equal,
 // the second is qualified. The errors describe the items that were left out.
 func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offline map[string]bool) (*Snapshot, []error) {
-	s := &Snapshot{lists: map[call.ListKind]*section{}, identity: identity, offline: offline}
+	s := &Snapshot{lists: map[call.ListKind]*servedList{}, identity: identity, offline: offline}
 	var faults []error
 	s.owners = ownersOf(all)
 	for _, kind := range kinds() {
-		section := &section{byName: map[string]*Item{}}
+		section := &servedList{byName: map[string]*Item{}}
 		alike := map[string]*Item{}
 		for _, item := range all[kind] {
 			item, fault := section.prepare(item.withServedUI(s.owners), alike, s.owners)
@@ -106,7 +106,7 @@ func newSnapshot(all map[call.ListKind][]*Item, identity json.RawMessage, offlin
 
 // prepare returns the item as it is served, with a qualified URI if necessary, or an error
 // that says why it is not served. alike holds the served items by the look of their name.
-func (l *section) prepare(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
+func (l *servedList) prepare(item *Item, alike map[string]*Item, owners owners) (*Item, error) {
 	first, taken := l.byName[item.Name]
 	if item.Kind == call.Resources || item.Kind == call.Templates {
 		owner, owned := owners[item.Name]
@@ -139,7 +139,7 @@ const maxListBytes = 9 << 20
 // limitListed lists all items except those of offline servers and, if the list is too
 // large, those of the servers with the largest lists. It returns an error for each of the
 // latter; their items are still found by name.
-func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faults []error) {
+func (l *servedList) limitListed(kind call.ListKind, offline map[string]bool) (faults []error) {
 	without := func(left func(server string) bool) {
 		l.listed = slices.DeleteFunc(slices.Clone(l.listed), func(i *Item) bool { return left(i.Server) })
 	}
@@ -169,7 +169,7 @@ func (l *section) limitListed(kind call.ListKind, offline map[string]bool) (faul
 
 // encode returns the result of a list request; modern: in the form of version 2026-07-28,
 // with identity.
-func (l *section) encode(kind call.ListKind, identity json.RawMessage, modern bool) json.RawMessage {
+func (l *servedList) encode(kind call.ListKind, identity json.RawMessage, modern bool) json.RawMessage {
 	definitions := make([]json.RawMessage, len(l.listed))
 	for i, item := range l.listed {
 		definitions[i] = item.Definition

@@ -32,7 +32,7 @@ func TestTraitsAreReadFromTheDefinition(t *testing.T) {
 			call.Traits{Input: object, Validates: true, OwnsDeadline: true, MaxConcurrent: 8, Control: true}},
 		{`{"name":"t","_meta":{"toolroom/call":{"timeoutMs":1500,"concurrency":-1}}}`, call.Traits{Input: object, Timeout: 1500 * time.Millisecond}},
 	} {
-		cat := catalog.New([]catalog.Entry{{Source: fixed{json.RawMessage(c.definition)}, Plain: true}}, nil, nil)
+		cat := catalog.New([]catalog.SourceConfig{{Source: fixed{json.RawMessage(c.definition)}, Plain: true}}, nil, nil)
 		tool, ok := cat.Lookup(t.Context(), "t")
 		require.True(t, ok, c.definition)
 		require.Equal(t, c.want, tool.Traits, c.definition)

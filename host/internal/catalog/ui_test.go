@@ -22,7 +22,7 @@ func TestClashingUserInterfacesKeepTheirScheme(t *testing.T) {
 			`{"name":"text","description":"see ui://widget/x","inputSchema":{"type":"object","default":"ui://widget/x"}}`,
 		)
 	}
-	c := open(t, nil, catalog.Entry{Source: server("one")}, catalog.Entry{Source: server("t/2")})
+	c := open(t, nil, catalog.SourceConfig{Source: server("one")}, catalog.SourceConfig{Source: server("t/2")})
 	v := c.View()
 	const own = "ui://toolroom/t%2F2/"
 	require.Equal(t, `{"resources":[{"uri":"ui://widget/x","name":"x"},{"uri":"ui://only/one","name":"only"},{"uri":"`+own+`widget/x","name":"x"},{"uri":"ui://only/t/2","name":"only"}]}`,
@@ -63,7 +63,7 @@ func TestClashingUserInterfacesKeepTheirScheme(t *testing.T) {
 // refers to it.
 func TestAUserInterfaceThatIsNotListed(t *testing.T) {
 	tool := `{"name":"a","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://w"}}}`
-	c := open(t, nil, catalog.Entry{Source: with("zero", nil)}, catalog.Entry{Source: with("one", nil, tool)}, catalog.Entry{Source: with("two", nil, tool)})
+	c := open(t, nil, catalog.SourceConfig{Source: with("zero", nil)}, catalog.SourceConfig{Source: with("one", nil, tool)}, catalog.SourceConfig{Source: with("two", nil, tool)})
 	v := c.View()
 	require.Contains(t, string(v.List(t.Context(), call.Tools, false)), `"name":"two__a","inputSchema":{"type":"object"},"_meta":{"ui":{"resourceUri":"ui://toolroom/two/w"}}`)
 	for uri, server := range map[string]string{"ui://w": "one", "ui://toolroom/two/w": "two"} {

@@ -144,7 +144,7 @@ var markedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // unlistedItem returns the item that the entry would serve under a name, if its source
 // lists it, or nil if it can serve none. Original is "" if it does not follow from the
 // name. A tool that the filter blocks is not returned.
-func (e Entry) unlistedItem(kind call.ListKind, name string) *Item {
+func (e SourceConfig) unlistedItem(kind call.ListKind, name string) *Item {
 	own, certain := e.originalOf(kind, name)
 	if own == "" && (e.Plain || !markedName().MatchString(name) || !e.MayServe(name)) {
 		return nil
@@ -171,7 +171,7 @@ func (e Entry) unlistedItem(kind call.ListKind, name string) *Item {
 
 // assumedItem returns the item for a tool or prompt with this original name of which nothing
 // else is known; nil if the name is malformed.
-func (e Entry) assumedItem(kind call.ListKind, own string) *Item {
+func (e SourceConfig) assumedItem(kind call.ListKind, own string) *Item {
 	item, err := newItem(e, kind, append(jsonrpc.AppendString([]byte(`{"name":`), own), `,"inputSchema":{"type":"object"}}`...))
 	if err != nil {
 		return nil
@@ -182,7 +182,7 @@ func (e Entry) assumedItem(kind call.ListKind, own string) *Item {
 // originalOf returns the original name of the item that the entry serves under a name; ""
 // if it does not follow from the name. certain is false if an item with another original
 // name could have the same served name.
-func (e Entry) originalOf(kind call.ListKind, name string) (own string, certain bool) {
+func (e SourceConfig) originalOf(kind call.ListKind, name string) (own string, certain bool) {
 	if kind == call.Tools {
 		for own := range e.Filter.Rename {
 			if e.servedName(own, kind) == name {

@@ -35,40 +35,40 @@ func TestUnlistedToolsByName(t *testing.T) {
 	long := strings.Repeat("t", 70)
 	for name, c := range map[string]struct {
 		called  string
-		entries []catalog.Entry
+		entries []catalog.SourceConfig
 		servers []string
 	}{
-		"prefix":                       {"s__a", []catalog.Entry{{}}, []string{"s"}},
-		"no prefix in the name":        {"a", []catalog.Entry{{}}, nil},
-		"only the prefix":              {"s__", []catalog.Entry{{}}, nil},
-		"another server":               {"z__a", []catalog.Entry{{}}, nil},
-		"configured prefix":            {"my_a", []catalog.Entry{{Prefix: text("my_")}}, []string{"s"}},
-		"name without that prefix":     {"s__a", []catalog.Entry{{Prefix: text("my_")}}, nil},
-		"no prefix":                    {"a", []catalog.Entry{{Prefix: text("")}}, []string{"s"}},
-		"prefix of a listed server":    {"listed__nothing", []catalog.Entry{{Prefix: text("")}}, nil},
-		"renamed":                      {"other", []catalog.Entry{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}}}}, []string{"s"}},
-		"name before it was renamed":   {"s__a", []catalog.Entry{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}}}}, nil},
-		"blocked":                      {"s__a", []catalog.Entry{{Filter: catalog.Filter{Block: []string{"a"}}}}, nil},
-		"blocked by its served name":   {"s__a", []catalog.Entry{{Filter: catalog.Filter{Block: []string{"s__*"}}}}, nil},
-		"allowed":                      {"s__a", []catalog.Entry{{Filter: catalog.Filter{Allow: []string{"a"}}}}, []string{"s"}},
-		"not allowed":                  {"s__b", []catalog.Entry{{Filter: catalog.Filter{Allow: []string{"a"}}}}, nil},
-		"blocked after it was renamed": {"other", []catalog.Entry{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}, Block: []string{"a"}}}}, nil},
-		"long":                         {catalog.ServedName("s", long, false), []catalog.Entry{{}}, []string{"s"}},
-		"long, perhaps allowed":        {catalog.ServedName("s", long, false), []catalog.Entry{{Filter: catalog.Filter{Allow: []string{long}}}}, []string{"s"}},
-		"other characters":             {catalog.ServedName("s", "a.b", false), []catalog.Entry{{}}, []string{"s"}},
-		"bundled":                      {"s", []catalog.Entry{{Plain: true}}, []string{"s"}},
-		"name like that of a bundled":  {"s_more", []catalog.Entry{{Plain: true}}, nil},
-		"longer server name": {catalog.ServedName("s__b", "c", false), []catalog.Entry{{}, {Source: &source{name: "s__b", err: errDown}}},
+		"prefix":                       {"s__a", []catalog.SourceConfig{{}}, []string{"s"}},
+		"no prefix in the name":        {"a", []catalog.SourceConfig{{}}, nil},
+		"only the prefix":              {"s__", []catalog.SourceConfig{{}}, nil},
+		"another server":               {"z__a", []catalog.SourceConfig{{}}, nil},
+		"configured prefix":            {"my_a", []catalog.SourceConfig{{Prefix: text("my_")}}, []string{"s"}},
+		"name without that prefix":     {"s__a", []catalog.SourceConfig{{Prefix: text("my_")}}, nil},
+		"no prefix":                    {"a", []catalog.SourceConfig{{Prefix: text("")}}, []string{"s"}},
+		"prefix of a listed server":    {"listed__nothing", []catalog.SourceConfig{{Prefix: text("")}}, nil},
+		"renamed":                      {"other", []catalog.SourceConfig{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}}}}, []string{"s"}},
+		"name before it was renamed":   {"s__a", []catalog.SourceConfig{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}}}}, nil},
+		"blocked":                      {"s__a", []catalog.SourceConfig{{Filter: catalog.Filter{Block: []string{"a"}}}}, nil},
+		"blocked by its served name":   {"s__a", []catalog.SourceConfig{{Filter: catalog.Filter{Block: []string{"s__*"}}}}, nil},
+		"allowed":                      {"s__a", []catalog.SourceConfig{{Filter: catalog.Filter{Allow: []string{"a"}}}}, []string{"s"}},
+		"not allowed":                  {"s__b", []catalog.SourceConfig{{Filter: catalog.Filter{Allow: []string{"a"}}}}, nil},
+		"blocked after it was renamed": {"other", []catalog.SourceConfig{{Filter: catalog.Filter{Rename: map[string]string{"a": "other"}, Block: []string{"a"}}}}, nil},
+		"long":                         {catalog.ServedName("s", long, false), []catalog.SourceConfig{{}}, []string{"s"}},
+		"long, perhaps allowed":        {catalog.ServedName("s", long, false), []catalog.SourceConfig{{Filter: catalog.Filter{Allow: []string{long}}}}, []string{"s"}},
+		"other characters":             {catalog.ServedName("s", "a.b", false), []catalog.SourceConfig{{}}, []string{"s"}},
+		"bundled":                      {"s", []catalog.SourceConfig{{Plain: true}}, []string{"s"}},
+		"name like that of a bundled":  {"s_more", []catalog.SourceConfig{{Plain: true}}, nil},
+		"longer server name": {catalog.ServedName("s__b", "c", false), []catalog.SourceConfig{{}, {Source: &source{name: "s__b", err: errDown}}},
 			[]string{"s__b", "s"}},
-		"shorter server name": {"s__b__c", []catalog.Entry{{}, {Source: &source{name: "s__b", err: errDown}}}, []string{"s"}},
-		"longer server name, blocked": {catalog.ServedName("s__b", "c", false), []catalog.Entry{{}, {Source: &source{name: "s__b", err: errDown}, Filter: catalog.Filter{Block: []string{"c"}}}},
+		"shorter server name": {"s__b__c", []catalog.SourceConfig{{}, {Source: &source{name: "s__b", err: errDown}}}, []string{"s"}},
+		"longer server name, blocked": {catalog.ServedName("s__b", "c", false), []catalog.SourceConfig{{}, {Source: &source{name: "s__b", err: errDown}, Filter: catalog.Filter{Block: []string{"c"}}}},
 			[]string{"s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.entries[0].Source == nil {
 				c.entries[0].Source = &source{name: "s", err: errDown}
 			}
-			all := open(t, nil, append(c.entries, catalog.Entry{Source: &source{name: "listed", tools: nameMember("a")}})...)
+			all := open(t, nil, append(c.entries, catalog.SourceConfig{Source: &source{name: "listed", tools: nameMember("a")}})...)
 			for range 2 { // while the lists are new, and afterwards
 				tool, ok := all.View().Lookup(t.Context(), c.called)
 				require.Equal(t, c.servers, serversOf(t, tool, ok))
@@ -94,7 +94,7 @@ func TestUnlistedToolsOfAProfile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &source{name: "s", err: errDown, others: map[call.ListKind][]string{}}
-			all := open(t, nil, catalog.Entry{Source: s}, catalog.Entry{Source: &source{name: "listed", tools: nameMember("a")}})
+			all := open(t, nil, catalog.SourceConfig{Source: s}, catalog.SourceConfig{Source: &source{name: "listed", tools: nameMember("a")}})
 			v := all.Profile(c.profile)
 			tool, ok := v.Lookup(t.Context(), "s__a")
 			require.Equal(t, c.shown, ok)
@@ -107,7 +107,7 @@ func TestUnlistedToolsOfAProfile(t *testing.T) {
 
 func TestUnlistedToolIsFoundWhenItsServerWasListed(t *testing.T) {
 	s := &source{name: "s", err: errDown}
-	c := open(t, nil, catalog.Entry{Source: s, Filter: catalog.Filter{Block: []string{"hidden.tool"}}})
+	c := open(t, nil, catalog.SourceConfig{Source: s, Filter: catalog.Filter{Block: []string{"hidden.tool"}}})
 	tool, ok := c.View().Lookup(t.Context(), "s__a")
 	require.True(t, ok)
 	require.ErrorIs(t, tool.Unlisted.Err, errDown, "the list was requested for this call")
@@ -150,7 +150,7 @@ func TestUnlistedToolDoesNotWaitForOtherServers(t *testing.T) {
 	hang := make(chan struct{})
 	defer close(hang)
 	slow := &source{name: "slow", gate: hang}
-	c := open(t, nil, catalog.Entry{Source: slow}, catalog.Entry{Source: &source{name: "s", err: errDown}})
+	c := open(t, nil, catalog.SourceConfig{Source: slow}, catalog.SourceConfig{Source: &source{name: "s", err: errDown}})
 	tool, ok := c.View().Lookup(t.Context(), "s__a")
 	require.Equal(t, []string{"s"}, serversOf(t, tool, ok))
 	require.Zero(t, slow.count())
@@ -158,9 +158,9 @@ func TestUnlistedToolDoesNotWaitForOtherServers(t *testing.T) {
 
 func TestUnlistedToolGivesWayToAToolThatIsFoundLater(t *testing.T) {
 	s := &source{name: "s", err: errDown}
-	c := open(t, nil, catalog.Entry{Source: s})
+	c := open(t, nil, catalog.SourceConfig{Source: s})
 	c.OnMissing(func(_ context.Context, name string) bool {
-		c.Update([]catalog.Entry{{Source: s}, {Source: &source{name: "s__a", tools: nameMember("s__a")}, Plain: true}})
+		c.Update([]catalog.SourceConfig{{Source: s}, {Source: &source{name: "s__a", tools: nameMember("s__a")}, Plain: true}})
 		return name == "s__a"
 	})
 	tool, ok := c.View().Lookup(t.Context(), "s__a")
@@ -170,7 +170,7 @@ func TestUnlistedToolGivesWayToAToolThatIsFoundLater(t *testing.T) {
 
 func TestPromptsOfServersThatAreNotListed(t *testing.T) {
 	s := &source{name: "s", err: errDown}
-	c := open(t, nil, catalog.Entry{Source: s}, catalog.Entry{Source: &source{name: "listed"}})
+	c := open(t, nil, catalog.SourceConfig{Source: s}, catalog.SourceConfig{Source: &source{name: "listed"}})
 	server, original, ok := c.View().Locate(t.Context(), call.Prompts, "s__p")
 	require.Equal(t, []any{"s", "p", true}, []any{server, original, ok})
 	for _, name := range []string{"p", "listed__p", "z__p"} {

@@ -13,7 +13,7 @@ import (
 // serves its previous items, as far as they are still permitted, until it is listed
 // again. New sources are listed if such lists were requested before. Clients whose
 // list changes are notified.
-func (c *Catalog) Update(entries []Entry) {
+func (c *Catalog) Update(entries []SourceConfig) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -67,7 +67,7 @@ func (c *Catalog) Update(entries []Entry) {
 }
 
 // isUnchanged reports whether an entry describes the server, served in the same way.
-func (s *server) isUnchanged(e Entry) bool {
+func (s *server) isUnchanged(e SourceConfig) bool {
 	return s.Source == e.Source && s.Plain == e.Plain && reflect.DeepEqual(s.Prefix, e.Prefix) && reflect.DeepEqual(s.Filter, e.Filter) && s.AliasOf == e.AliasOf && slices.Equal(s.TargetNames, e.TargetNames)
 }
 

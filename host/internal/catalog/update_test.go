@@ -37,7 +37,7 @@ func (c *told) take() (all []catalog.Change) {
 func TestEntriesAreReplaced(t *testing.T) {
 	var changes told
 	one, two := with("one", nil, nameMember("a", "b")...), with("two", nil, nameMember("c")...)
-	c := catalog.New([]catalog.Entry{{Source: one}, {Source: two}}, nil, changes.add)
+	c := catalog.New([]catalog.SourceConfig{{Source: one}, {Source: two}}, nil, changes.add)
 	defer c.Close()
 	listed := func() []string { return names(c.Snapshot(t.Context()).Items(call.Tools)) }
 	eventually := func(want ...string) {
@@ -47,20 +47,20 @@ func TestEntriesAreReplaced(t *testing.T) {
 	require.Equal(t, []string{"one__a", "one__b", "two__c"}, listed())
 
 	// The same again: nobody is asked, nobody is told.
-	c.Update([]catalog.Entry{{Source: one}, {Source: two}})
+	c.Update([]catalog.SourceConfig{{Source: one}, {Source: two}})
 	require.Equal(t, 2, one.count()+two.count())
 	require.Empty(t, changes.take())
 
 	// What may not be served any more is gone at once, without the server.
 	one.set(errors.New("down"), nameMember("a", "b")...)
-	c.Update([]catalog.Entry{{Source: one, Filter: catalog.Filter{Block: []string{"b"}}}, {Source: two}})
+	c.Update([]catalog.SourceConfig{{Source: one, Filter: catalog.Filter{Block: []string{"b"}}}, {Source: two}})
 	require.Equal(t, []string{"one__a", "two__c"}, listed())
 	require.Len(t, changes.take(), 1)
 	one.set(nil, nameMember("a", "b")...)
 
 	// A profile that shows none of it is not concerned.
 	aside, all := c.Profile(catalog.Profile{Name: "aside", Servers: []string{"two"}}), c.View()
-	c.Update([]catalog.Entry{{Source: two}})
+	c.Update([]catalog.SourceConfig{{Source: two}})
 	require.Equal(t, []string{"two__c"}, listed())
 	gone := changes.take()
 	require.Len(t, gone, 1)
@@ -72,7 +72,7 @@ func TestEntriesAreReplaced(t *testing.T) {
 	// place of another serves what that did until it has been listed.
 	three, twoAgain := with("three", nil, nameMember("d")...), with("two", nil, nameMember("c", "e")...)
 	twoAgain.gate = make(chan struct{})
-	c.Update([]catalog.Entry{{Source: three}, {Source: twoAgain}})
+	c.Update([]catalog.SourceConfig{{Source: three}, {Source: twoAgain}})
 	require.Contains(t, listed(), "two__c")
 	eventually("three__d", "two__c")
 	close(twoAgain.gate)
@@ -84,14 +84,14 @@ func TestEntriesAreReplaced(t *testing.T) {
 func TestACallWaitsForTheServerThatReplacesOne(t *testing.T) {
 	old, next := with("s", nil, nameMember("a")...), with("s", nil, nameMember("a", "b")...)
 	old.gate, next.gate = make(chan struct{}), make(chan struct{})
-	c := open(t, nil, catalog.Entry{Source: old})
+	c := open(t, nil, catalog.SourceConfig{Source: old})
 	found := make(chan bool)
 	go func() {
 		_, ok := c.Lookup(t.Context(), "s__b")
 		found <- ok
 	}()
 	require.Eventually(t, func() bool { return old.count() == 1 }, time.Minute, time.Millisecond)
-	c.Update([]catalog.Entry{{Source: next}})
+	c.Update([]catalog.SourceConfig{{Source: next}})
 	close(old.gate)
 	require.Eventually(t, func() bool { return next.count() == 1 }, time.Minute, time.Millisecond)
 	close(next.gate)
@@ -106,7 +106,7 @@ func TestPinsAreRechecked(t *testing.T) {
 	pins := catalog.NewPinStore(keep.Keys)
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a"}`)))
 	var told []string
-	c := open(t, nil, catalog.Entry{Source: with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)}, catalog.Entry{Source: with("ours", nil, `{"name":"a"}`), Plain: true})
+	c := open(t, nil, catalog.SourceConfig{Source: with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)}, catalog.SourceConfig{Source: with("ours", nil, `{"name":"a"}`), Plain: true})
 	c.OnDrift(func(e *catalog.ChangedError) { told = append(told, e.Name) })
 	c.SetPins(catalog.PinsEnforce, pins)
 	require.Equal(t, []string{"s__b", "a"}, names(c.Snapshot(t.Context()).Items(call.Tools)))
@@ -128,7 +128,7 @@ func TestPinsAreRechecked(t *testing.T) {
 
 	require.NoError(t, keep.Close())
 	for mode, want := range map[catalog.PinMode]int{catalog.PinsWarn: 1, catalog.PinsEnforce: 0} {
-		c := open(t, nil, catalog.Entry{Source: with("s", nil, `{"name":"a"}`)})
+		c := open(t, nil, catalog.SourceConfig{Source: with("s", nil, `{"name":"a"}`)})
 		c.SetPins(mode, broken{})
 		require.Len(t, c.Snapshot(t.Context()).Tools(), want)
 		c.WaitForPinChecks(t.Context())
@@ -152,7 +152,7 @@ func TestWhatIsListedWhenPinsAreSetIsCompared(t *testing.T) {
 	require.NoError(t, pins.Pin(t.Context(), "s", "a", json.RawMessage(`{"name":"a"}`)))
 	s := with("s", nil, `{"name":"a","x":1}`, `{"name":"b"}`)
 	s.gate = make(chan struct{})
-	c := open(t, nil, catalog.Entry{Source: s})
+	c := open(t, nil, catalog.SourceConfig{Source: s})
 	c.StartListing("s")
 	require.Eventually(t, func() bool { return s.count() == 1 }, time.Minute, time.Millisecond)
 	c.SetPins(catalog.PinsEnforce, pins)

@@ -131,8 +131,8 @@ type Chat struct {
 	history  []llm.Message
 	session  *conversation.Session // nil: no message yet
 	pending  string                // text for the model, added to the next message
-	turns    []*turn               // turns that changed files, oldest first
-	spent    map[string]*spending
+	turns    []*turnChanges        // turns that changed files, oldest first
+	spent    map[string]*modelSpending
 	order    []string // models in spent, in order of their first use
 	failed   bool     // the last turn failed
 	quitting bool
@@ -152,7 +152,7 @@ func New(ctx context.Context, cfg Config) (*Chat, error) {
 	}
 	c := &Chat{
 		cfg: cfg, out: out, source: lineedit.NewSource(cfg.In), questions: make(chan *question),
-		always: map[string]bool{}, spent: map[string]*spending{},
+		always: map[string]bool{}, spent: map[string]*modelSpending{},
 	}
 	if cfg.History == nil {
 		c.cfg.History = &lineedit.History{}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/llm/provider"
 )
 
-// spending holds the tokens and cost of a model.
-type spending struct {
+// modelSpending holds the tokens and cost of a model.
+type modelSpending struct {
 	turns int
 	usage llm.Usage
 	cost  float64
@@ -86,7 +86,7 @@ func (c *Chat) countUsage(out *agent.Outcome) float64 {
 	info := c.model.Info()
 	s := c.spent[info.Name]
 	if s == nil {
-		s = &spending{price: info.Price}
+		s = &modelSpending{price: info.Price}
 		c.spent[info.Name] = s
 		c.order = append(c.order, info.Name)
 	}

@@ -30,8 +30,8 @@ const editTool = "edit"
 // maxTurns bounds the turns that can be undone.
 const maxTurns = 50
 
-// turn holds the file changes of a turn.
-type turn struct {
+// turnChanges holds the file changes of a turn.
+type turnChanges struct {
 	changes []*state.Change // newest first
 	foreign []string        // files that other programs' tools changed meanwhile
 }
@@ -48,7 +48,7 @@ func (c *Chat) recordChanges(began time.Time, out *agent.Outcome) {
 		return
 	}
 	named, others := filesOfCalls(out.Messages)
-	t := &turn{}
+	t := &turnChanges{}
 	for _, change := range all {
 		own := others || slices.ContainsFunc(named, func(name string) bool { return sameFile(name, change.Path) })
 		switch {
@@ -166,7 +166,7 @@ func (c *Chat) undo(ctx context.Context) error {
 
 // recordUndone removes the reverted files from a turn, and from the list of turns a turn
 // without others. It tells the user now, and the model with the next message.
-func (c *Chat) recordUndone(t *turn, taken []string) {
+func (c *Chat) recordUndone(t *turnChanges, taken []string) {
 	t.changes = slices.DeleteFunc(t.changes, func(change *state.Change) bool { return slices.Contains(taken, change.Path) })
 	if len(t.changes) == 0 {
 		c.turns = c.turns[:len(c.turns)-1]

@@ -51,7 +51,7 @@ type screenView struct {
 	part    answerPart // the current part of the answer; nil: none
 	index   int        // of the part
 	kind    llm.PartType
-	running []running
+	running []runningCall
 	doing   string // activity in the status line while no tool runs
 	since   time.Time
 	told    string   // last shown error of the turn
@@ -61,8 +61,8 @@ type screenView struct {
 // maxNotes bounds the waiting notes.
 const maxNotes = 20
 
-// running is a running call.
-type running struct {
+// runningCall is a running call.
+type runningCall struct {
 	id, text, progress string
 	since              time.Time
 }
@@ -111,7 +111,7 @@ func (v *screenView) showEvent(e agent.Event, m provider.Info) {
 	case agent.CallEvent:
 		v.closePart()
 		v.doing = ""
-		v.running = append(v.running, running{id: e.ID, text: callLine(e.Call), since: time.Now()})
+		v.running = append(v.running, runningCall{id: e.ID, text: callLine(e.Call), since: time.Now()})
 	case agent.ProgressEvent:
 		for i := range v.running {
 			if v.running[i].id == e.ID {
@@ -119,7 +119,7 @@ func (v *screenView) showEvent(e agent.Event, m provider.Info) {
 			}
 		}
 	case agent.ResultEvent:
-		v.running = slices.DeleteFunc(v.running, func(r running) bool { return r.id == e.ID })
+		v.running = slices.DeleteFunc(v.running, func(r runningCall) bool { return r.id == e.ID })
 		v.showResult(e)
 	case agent.CompactedEvent:
 		v.write("%s\n", v.paint(faint, "… "+screen.OneLine(e.Text, 500)))

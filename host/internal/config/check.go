@@ -93,7 +93,7 @@ func (c Config) checkChain(t manifest.Tool, known func(string) bool) (found dial
 		if sure[name] {
 			continue
 		}
-		i := slices.IndexFunc(asked, func(s Server) bool { return entryOf(s).MayServe(name) })
+		i := slices.IndexFunc(asked, func(s Server) bool { return sourceConfigOf(s).MayServe(name) })
 		switch {
 		case i >= 0:
 			unchecked = append(unchecked, fmt.Sprintf("tool %s: chain: tool %s, which was not checked on server %s", dialect.ShownName(t.Name), dialect.ShownName(name), asked[i].Name))
@@ -119,7 +119,7 @@ func bundledTools(s Server) []string {
 	}
 	var names []string
 	for _, name := range own {
-		names = append(names, entryOf(s).Names(name)...)
+		names = append(names, sourceConfigOf(s).Names(name)...)
 	}
 	return names
 }
@@ -131,10 +131,10 @@ func (n emptySource) Name() string { return string(n) }
 
 func (n emptySource) List(context.Context, call.ListKind) ([]json.RawMessage, error) { return nil, nil }
 
-// entryOf returns the catalog entry of a server that is never asked for its lists, for
+// sourceConfigOf returns the catalog entry of a server that is never asked for its lists, for
 // computing served names.
-func entryOf(s Server) catalog.Entry {
-	return catalog.Entry{Source: emptySource(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
+func sourceConfigOf(s Server) catalog.SourceConfig {
+	return catalog.SourceConfig{Source: emptySource(s.Name), Plain: s.Bundled, Prefix: s.Spec.Prefix, Filter: catalog.Filter(s.Spec.Tools)}
 }
 
 // notProgramReason returns why a file cannot be started; "": it can.

@@ -30,13 +30,13 @@ func connect(t *testing.T, name string) (hungUp bool, err error) {
 }
 
 func TestTheHostServesOneUser(t *testing.T) {
-	ours, err := listenFor(Config{State: t.TempDir()}, &Loans{}, os.Getuid())
+	ours, err := listenFor(Config{State: t.TempDir()}, &CallbackTokens{}, os.Getuid())
 	require.NoError(t, err)
 	defer ours.Close()
 	hungUp, err := connect(t, ours.Name())
 	require.NoError(t, err)
 	require.False(t, hungUp)
-	theirs, err := listenFor(Config{State: t.TempDir()}, &Loans{}, os.Getuid()+1)
+	theirs, err := listenFor(Config{State: t.TempDir()}, &CallbackTokens{}, os.Getuid()+1)
 	require.NoError(t, err)
 	defer theirs.Close()
 	hungUp, err = connect(t, theirs.Name())
@@ -59,7 +59,7 @@ func TestAnotherUser(t *testing.T) {
 			require.NoError(t, os.Chmod(dir, 0o755))
 		}
 	}
-	s, err := Listen(Config{State: state}, &Loans{})
+	s, err := Listen(Config{State: state}, &CallbackTokens{})
 	require.NoError(t, err)
 	defer s.Close()
 	asNobody := func(do func()) {

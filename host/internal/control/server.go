@@ -18,7 +18,7 @@
 //	{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"…"}}
 //
 // After toolroom/enter and its answer, the client speaks MCP on the connection while its token
-// is valid. A token is made for one call (see Loans). Its owner calls tools on behalf of that
+// is valid. A token is made for one call (see CallbackTokens). Its owner calls tools on behalf of that
 // call's caller, one level deeper, under the same policy, limits and audit. The token is valid
 // until the call ends, or, if the call was answered while its agent continues, until the
 // agent ends. Without a token there are no tools, only the methods of Config.Control.
@@ -71,7 +71,7 @@ type Config struct {
 // A Server listens at the socket. Close it.
 type Server struct {
 	cfg      Config
-	loans    *Loans
+	tokens   *CallbackTokens
 	listener *net.UnixListener
 	name     string // name of the socket
 	uid      int    // only this user is served, if the system tells the user of a connection
@@ -89,12 +89,12 @@ type Server struct {
 // with which clients can enter. It also removes, in the background, sockets that killed
 // hosts left. It returns an error if the state directory is open to other users or the
 // socket cannot be created.
-func Listen(cfg Config, tokens *Loans) (*Server, error) {
+func Listen(cfg Config, tokens *CallbackTokens) (*Server, error) {
 	return listenFor(cfg, tokens, os.Getuid())
 }
 
 // listenFor is Listen for a user id, which tests choose.
-func listenFor(cfg Config, tokens *Loans, uid int) (*Server, error) {
+func listenFor(cfg Config, tokens *CallbackTokens, uid int) (*Server, error) {
 	if cfg.MaxConns == 0 {
 		cfg.MaxConns = 64
 	}
@@ -109,7 +109,7 @@ func listenFor(cfg Config, tokens *Loans, uid int) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("private socket: %w", err)
 	}
-	s := &Server{cfg: cfg, loans: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
+	s := &Server{cfg: cfg, tokens: tokens, listener: listener, name: name, uid: uid, conns: map[net.Conn]*list.Element{}}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.work.Go(s.accept)
 	// Removes the sockets that killed hosts left. A connection to its own socket
@@ -131,7 +131,7 @@ func (s *Server) Close() {
 		conn.Close() //nolint:errcheck // it may be closed
 	}
 	s.mu.Unlock()
-	s.loans.Close()
+	s.tokens.Close()
 	s.work.Wait()
 }
 
@@ -264,7 +264,7 @@ func (s *Server) answer(m jsonrpc.Message) []byte {
 }
 
 // serveEntered serves MCP on a connection whose request m has a valid token, until the
-// connection or the loan ends. Otherwise it answers with AUTH_FAILED.
+// connection or the token ends. Otherwise it answers with AUTH_FAILED.
 func (s *Server) serveEntered(conn net.Conn, in *bufio.Reader, m jsonrpc.Message) {
 	var p struct {
 		Token string `json:"token"`
@@ -272,7 +272,7 @@ func (s *Server) serveEntered(conn net.Conn, in *bufio.Reader, m jsonrpc.Message
 	if json.Unmarshal(m.Params, &p) != nil {
 		p.Token = ""
 	}
-	as, over, leave, ok := s.loans.enter(p.Token)
+	as, over, leave, ok := s.tokens.enter(p.Token)
 	if !ok {
 		writeLine(conn, refusal(m.ID, toolerr.New(toolerr.AuthFailed, "the token belongs to no running call"))) //nolint:errcheck // it ends here
 		return

@@ -50,9 +50,9 @@ func config(state string) control.Config {
 	}
 }
 
-func listen(t *testing.T, c control.Config) (*control.Server, *control.Loans) {
+func listen(t *testing.T, c control.Config) (*control.Server, *control.CallbackTokens) {
 	t.Helper()
-	tokens := &control.Loans{}
+	tokens := &control.CallbackTokens{}
 	s, err := control.Listen(c, tokens)
 	require.NoError(t, err)
 	t.Cleanup(s.Close)
@@ -149,22 +149,22 @@ func TestADirectoryThatOthersCanEnterIsRefused(t *testing.T) {
 	dir := filepath.Join(state, "hosts")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	require.NoError(t, os.Chmod(dir, 0o755))
-	_, err := control.Listen(config(state), &control.Loans{})
+	_, err := control.Listen(config(state), &control.CallbackTokens{})
 	require.ErrorContains(t, err, "is accessible to other users (mode -rwxr-xr-x); chmod 700 it")
 	_, err = control.Find(t.Context(), state)
 	require.ErrorContains(t, err, "is accessible to other users")
 
 	require.NoError(t, os.Remove(dir))
 	require.NoError(t, os.Symlink(t.TempDir(), dir))
-	_, err = control.Listen(config(state), &control.Loans{})
+	_, err = control.Listen(config(state), &control.CallbackTokens{})
 	require.ErrorContains(t, err, "is not a directory")
-	_, err = control.Listen(config(""), &control.Loans{})
+	_, err = control.Listen(config(""), &control.CallbackTokens{})
 	require.ErrorContains(t, err, "use --state DIR")
 }
 
 func TestAPathLongerThanTheSystemTakes(t *testing.T) {
 	state := filepath.Join(t.TempDir(), strings.Repeat("long", 40))
-	s, err := control.Listen(config(state), &control.Loans{})
+	s, err := control.Listen(config(state), &control.CallbackTokens{})
 	if runtime.GOOS != "linux" {
 		require.ErrorContains(t, err, "use a shorter --state")
 		return
@@ -258,10 +258,10 @@ func TestAThousandConnections(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 8
 	s, tokens := listen(t, c)
-	loan := lend(t, tokens, t.Context(), call.Caller{})
-	defer loan.GiveBack(false)
+	token := issueToken(t, tokens, t.Context(), call.Caller{})
+	defer token.Revoke(false)
 	agent := dial(t, s)
-	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
+	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\n")
 	agent.read()
 	var open []line
 	for range 1000 {
@@ -285,7 +285,7 @@ func TestAHostDoesNotConnectToItself(t *testing.T) {
 	for range 200 {
 		c := config(t.TempDir())
 		c.MaxConns = 1
-		s, err := control.Listen(c, &control.Loans{})
+		s, err := control.Listen(c, &control.CallbackTokens{})
 		require.NoError(t, err)
 		l := dial(t, s)
 		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/echo","params":{}}` + "\n")
@@ -299,11 +299,11 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 	c := config(t.TempDir())
 	c.MaxConns = 2
 	s, tokens := listen(t, c)
-	loan := lend(t, tokens, t.Context(), call.Caller{})
-	defer loan.GiveBack(false)
+	token := issueToken(t, tokens, t.Context(), call.Caller{})
+	defer token.Revoke(false)
 	for range 2 {
 		l := dial(t, s)
-		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\n")
 		l.read()
 		l.read()
 	}
@@ -314,16 +314,16 @@ func TestOnesThatHaveEnteredAreNotPutOut(t *testing.T) {
 func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	over, end := context.WithCancel(t.Context())
-	first := lend(t, tokens, t.Context(), call.Caller{
+	first := issueToken(t, tokens, t.Context(), call.Caller{
 		EntryPoint: "http", ID: "http session 1", Depth: 1, Profile: "p", Modern: true, Capabilities: json.RawMessage(`{"roots":{}}`),
 	})
-	second := lend(t, tokens, over, call.Caller{EntryPoint: "stdio", ID: "stdio"})
-	defer second.GiveBack(false)
+	second := issueToken(t, tokens, over, call.Caller{EntryPoint: "stdio", ID: "stdio"})
+	defer second.Revoke(false)
 	require.NotEqual(t, first.Token, second.Token)
-	enter := func(loan *control.Loan) line {
+	enter := func(token *control.CallbackToken) line {
 		l := dial(t, s)
 		// What follows at once is not lost.
-		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\nhello\n")
 		return l
 	}
 	a, b, c := enter(first), enter(first), enter(second)
@@ -332,7 +332,7 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 		require.Equal(t, want, l.read())
 		require.Equal(t, "hello", l.read())
 	}
-	first.GiveBack(false)
+	first.Revoke(false)
 	require.Empty(t, a.ended())
 	require.Empty(t, b.ended())
 	require.Contains(t, enter(first).ended(), "AUTH_FAILED")
@@ -341,7 +341,7 @@ func TestATokenIsGoodForACallAndNoLonger(t *testing.T) {
 	end()
 	require.Empty(t, c.ended())
 	require.Contains(t, enter(second).ended(), "AUTH_FAILED")
-	first.GiveBack(true)
+	first.Revoke(true)
 	require.Contains(t, enter(first).ended(), "AUTH_FAILED")
 }
 
@@ -367,13 +367,13 @@ func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
 		}
 	}
 	s, tokens := listen(t, cfg)
-	loan := lend(t, tokens, t.Context(), call.Caller{})
+	token := issueToken(t, tokens, t.Context(), call.Caller{})
 	a := dial(t, s)
-	a.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
+	a.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\n")
 	a.read()
 	a.send("call\n")
 	<-called
-	loan.GiveBack(true)
+	token.Revoke(true)
 	require.NoError(t, a.conn.Close())
 	<-given
 }
@@ -381,10 +381,10 @@ func TestTheEndOfAnAgentEndsItsCalls(t *testing.T) {
 func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
 	call1, end := context.WithCancel(t.Context())
-	loan := lend(t, tokens, call1, call.Caller{EntryPoint: "stdio", ID: "stdio"})
+	token := issueToken(t, tokens, call1, call.Caller{EntryPoint: "stdio", ID: "stdio"})
 	enter := func() line {
 		l := dial(t, s)
-		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\nhello\n")
+		l.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\nhello\n")
 		return l
 	}
 	hello := func(l line) {
@@ -394,7 +394,7 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	}
 	a := enter()
 	hello(a)
-	loan.GiveBack(true)
+	token.Revoke(true)
 	end()
 	a.send("on\n")
 	require.Equal(t, "on", a.read())
@@ -407,10 +407,10 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 	require.Eventually(t, func() bool { return s.Conns() == 0 }, time.Minute, time.Millisecond)
 	require.Contains(t, enter().ended(), "AUTH_FAILED", "it has left")
 
-	loan = lend(t, tokens, t.Context(), call.Caller{EntryPoint: "stdio", ID: "stdio"})
+	token = issueToken(t, tokens, t.Context(), call.Caller{EntryPoint: "stdio", ID: "stdio"})
 	a = enter()
 	hello(a)
-	loan.GiveBack(true)
+	token.Revoke(true)
 	s.Close()
 	a.ended()
 }
@@ -418,11 +418,11 @@ func TestATokenOfAnAgentThatGoesOn(t *testing.T) {
 // An end of the host waits for nobody at the other end.
 func TestCloseEndsWhatIsOpen(t *testing.T) {
 	s, tokens := listen(t, config(t.TempDir()))
-	loan := lend(t, tokens, t.Context(), call.Caller{})
-	defer loan.GiveBack(false)
+	token := issueToken(t, tokens, t.Context(), call.Caller{})
+	defer token.Revoke(false)
 	silent, waiting, agent := dial(t, s), dial(t, s), dial(t, s)
 	waiting.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/wait"}` + "\n")
-	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + loan.Token + `"}}` + "\n")
+	agent.send(`{"jsonrpc":"2.0","id":1,"method":"toolroom/enter","params":{"token":"` + token.Token + `"}}` + "\n")
 	agent.read()
 	s.Close()
 	for _, l := range []line{silent, waiting, agent} {

@@ -131,7 +131,7 @@ func Open(cfg config.Config) (*App, error) {
 	}
 	a.snapshot.Store(first)
 	identity := append(jsonrpc.AppendString([]byte(`{"name":"toolroom","version":`), version), '}')
-	a.Catalog = catalog.New(first.entries(), identity, a.onCatalogChange)
+	a.Catalog = catalog.New(first.sourceConfigs(), identity, a.onCatalogChange)
 	a.updateViews(first, nil)
 	a.connectStore(cfg)
 	a.Gateway, err = gateway.New(gateway.Config{

@@ -44,7 +44,7 @@ func (a *App) approvalScope(t *call.Tool) approve.Scope {
 	if len(roots) > 0 {
 		at = append(at, "with "+strings.Join(roots, " "))
 	}
-	of := now.reachOf(t.Server)
+	of := now.reachableFrom(t.Server)
 	at = append(at, of.descriptions...)
 	text := strings.Join(at, ", ")
 	if len(text) > maxWhere {

@@ -17,14 +17,14 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-// journal stores the finished steps of chains that wait for an approval; see
+// chainJournal stores the finished steps of chains that wait for an approval; see
 // chain.Journal. Two calls are the same if an approval of one is valid for the other.
-type journal struct{ a *App }
+type chainJournal struct{ a *App }
 
 // key returns the store key of a chain call's finished steps: a digest of the tool, its
 // scope, the caller's entry point, profile and signed-in user, and the arguments. It
 // returns INVALID_PARAMS for ambiguous arguments.
-func (j journal) key(req *call.Request) (string, error) {
+func (j chainJournal) key(req *call.Request) (string, error) {
 	args, err := req.Arguments()
 	if err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func (j journal) key(req *call.Request) (string, error) {
 // machine gets them at a time; others get CONFLICT. Hosts on several machines that share a
 // store do not exclude each other; a step that needs approval still runs once, because its
 // approval is valid once.
-func (j journal) LoadAndLock(ctx context.Context, req *call.Request) (*chain.StoredSteps, error) {
+func (j chainJournal) LoadAndLock(ctx context.Context, req *call.Request) (*chain.StoredSteps, error) {
 	if j.a.store == nil || !j.mayHaveSteps() {
 		return nil, nil // nothing was ever stored; do not open the store
 	}
@@ -82,7 +82,7 @@ func (j journal) LoadAndLock(ctx context.Context, req *call.Request) (*chain.Sto
 // mayHaveSteps reports whether the store may contain finished steps: this host stored some
 // for a pending approval, or a store file of an earlier host exists. If not, Take does not
 // open the store.
-func (j journal) mayHaveSteps() bool {
+func (j chainJournal) mayHaveSteps() bool {
 	asks := func(r policy.Rule) bool { return r.Do == policy.Ask }
 	return j.a.storeUsed.Load() || slices.ContainsFunc(j.a.currentPipeline().cfg.Policy.Rules, asks) ||
 		j.a.Config.Store.URL == "" && j.a.storedTools.stored.Exists()
@@ -90,7 +90,7 @@ func (j journal) mayHaveSteps() bool {
 
 // CheckAllowed returns an error if the current policy would refuse a step that was made before
 // the chain waited, as if it were made now by this caller.
-func (j journal) CheckAllowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
+func (j chainJournal) CheckAllowed(ctx context.Context, req *call.Request, name string, arguments json.RawMessage) error {
 	caller, err := nestedCaller(req)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func (j journal) CheckAllowed(ctx context.Context, req *call.Request, name strin
 
 // Save stores the state of a chain's call until a time. It returns errNoStore without a
 // store.
-func (j journal) Save(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
+func (j chainJournal) Save(ctx context.Context, req *call.Request, value []byte, until time.Time) error {
 	if j.a.store == nil {
 		return errNoStore
 	}

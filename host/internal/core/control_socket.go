@@ -57,7 +57,7 @@ const callbackMeta = "io.github.toolroom-mcp/host"
 
 // controlSocket is the host's control socket. The zero value has none.
 type controlSocket struct {
-	loans   control.Loans
+	tokens  control.CallbackTokens
 	server  *control.Server
 	openErr error // why the socket could not be opened
 }
@@ -96,7 +96,7 @@ func (a *App) Listen(entryPoint string) error {
 		Serve: func(ctx context.Context, as call.Caller, in io.Reader, out io.Writer) error {
 			return a.Gateway.ServeAs(ctx, as, in, out, nil)
 		},
-	}, &a.controlSocket.loans)
+	}, &a.controlSocket.tokens)
 	if err != nil {
 		a.controlSocket.openErr = err
 		return err
@@ -162,21 +162,21 @@ func (a *App) withCallback(ctx context.Context, req *call.Request) (with *call.R
 	case !nested || a.controlSocket.server == nil:
 		return req, func(*call.Result) {}, nil
 	}
-	loan, err := a.controlSocket.loans.Lend(ctx, req.Caller)
+	token, err := a.controlSocket.tokens.Issue(ctx, req.Caller)
 	if err != nil {
 		return nil, nil, err
 	}
-	done = func(res *call.Result) { loan.GiveBack(agentContinues(res) && startsAgent(req)) }
+	done = func(res *call.Result) { token.Revoke(agentContinues(res) && startsAgent(req)) }
 	params, err := setMeta(req.Params, callbackMeta, fmt.Appendf(nil, `{"socket":%s,"token":%s,"lease":%s,"depth":%d,"within":%s}`,
-		jsonrpc.AppendString(nil, a.controlSocket.server.Name()), jsonrpc.AppendString(nil, loan.Token),
-		jsonrpc.AppendString(nil, loan.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
+		jsonrpc.AppendString(nil, a.controlSocket.server.Name()), jsonrpc.AppendString(nil, token.Token),
+		jsonrpc.AppendString(nil, token.ID), req.Caller.Depth, jsonrpc.AppendString(nil, req.Caller.Agent)))
 	if err != nil { // otherwise the caller could set the member itself
-		loan.GiveBack(false)
+		token.Revoke(false)
 		return nil, nil, toolerr.New(toolerr.InvalidParams, "params of tools/call: %w", err)
 	}
-	lent := *req
-	lent.Params = params
-	return &lent, done, nil
+	withToken := *req
+	withToken.Params = params
+	return &withToken, done, nil
 }
 
 // startsAgent reports whether a call can start an agent. A call that only waits for

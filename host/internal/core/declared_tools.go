@@ -58,20 +58,20 @@ func (a *App) buildDeclared(next, before *snapshot) error {
 	return nil
 }
 
-// declaredEntry returns the catalog entry of a declared tool. For an alias it includes
+// declaredSourceConfig returns the catalog entry of a declared tool. For an alias it includes
 // the names of the target; depth is the number of aliases followed so far, at most
 // maxDepth.
-func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
-	e := t.Entry()
+func (s *snapshot) declaredSourceConfig(t *declared.Tool, depth int) catalog.SourceConfig {
+	e := t.SourceConfig()
 	if t.Spec.MCP == nil || depth > maxDepth {
 		return e
 	}
 	server, own := t.Spec.MCP.Server, t.Spec.MCP.Tool
-	e.AliasOf = catalog.Target{Server: server, Tool: own}
+	e.AliasOf = catalog.AliasTarget{Server: server, Tool: own}
 	if one, ok := s.byName[server]; ok && !one.off {
 		e.TargetNames = one.entry.Names(own)
 	} else if next, ok := s.declared[server]; ok { // each declared tool is a server
-		e.TargetNames = s.declaredEntry(next, depth+1).Names(own)
+		e.TargetNames = s.declaredSourceConfig(next, depth+1).Names(own)
 	}
 	return e
 }
@@ -79,7 +79,7 @@ func (s *snapshot) declaredEntry(t *declared.Tool, depth int) catalog.Entry {
 // executorDeps returns the host's functions that the executors of declared tools call.
 func (a *App) executorDeps() declared.Deps {
 	return declared.Deps{
-		Call: a.callStep, Journal: journal{a}, Forward: a.callServerTool, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
+		Call: a.callStep, Journal: chainJournal{a}, Forward: a.callServerTool, Run: a.spawner.RunOnce, Lookup: os.LookupEnv,
 		Retry: func() retry.Config { return a.currentPipeline().cfg.Retry }, Agent: "toolroom/" + a.version,
 	}
 }

@@ -55,9 +55,9 @@ func (s goToolSource) List(_ context.Context, kind call.ListKind) (all []json.Ra
 	return all, nil
 }
 
-// goToolEntry returns the catalog entry of the server of Go tools.
-func (a *App) goToolEntry(s *upstream.Server) catalog.Entry {
-	return catalog.Entry{Source: goToolSource{s, a.goTools.server}, Plain: true}
+// goToolSourceConfig returns the catalog entry of the server of Go tools.
+func (a *App) goToolSourceConfig(s *upstream.Server) catalog.SourceConfig {
+	return catalog.SourceConfig{Source: goToolSource{s, a.goTools.server}, Plain: true}
 }
 
 // Register adds functions of this program as tools, all of them or none. They are
@@ -101,7 +101,7 @@ func (a *App) Register(tools ...*mcpkit.Tool) error {
 		}
 		a.updateViews(now, before)
 		a.snapshot.Store(now)
-		a.Catalog.Update(now.entries())
+		a.Catalog.Update(now.sourceConfigs())
 	}
 	return a.Catalog.RefreshNow(a.life, GoToolServer)
 }

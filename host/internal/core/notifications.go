@@ -10,11 +10,11 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// catalogEntry returns the catalog entry of a server. If the tools depend on a model or on
+// sourceConfigOf returns the catalog entry of a server. If the tools depend on a model or on
 // a sign-in, the source is a modelSource or signInSource.
-func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
+func (a *App) sourceConfigOf(s *upstream.Server, sc config.Server) catalog.SourceConfig {
 	if sc.Name == GoToolServer && a.goTools.server != nil {
-		return a.goToolEntry(s)
+		return a.goToolSourceConfig(s)
 	}
 	source := catalog.Source(s)
 	if needsModel(sc) {
@@ -22,7 +22,7 @@ func (a *App) catalogEntry(s *upstream.Server, sc config.Server) catalog.Entry {
 	} else if _, ok := sc.SignIn(a.tokenStorage(), a.version); ok {
 		source = &signInSource{Server: s, perUser: a.usesCallerCredentials(sc)}
 	}
-	return catalog.Entry{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
+	return catalog.SourceConfig{Source: source, Plain: sc.Bundled, Prefix: sc.Spec.Prefix, Filter: catalog.Filter(sc.Spec.Tools)}
 }
 
 // handleNotifications makes the catalog list a server again when the server says that a

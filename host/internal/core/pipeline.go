@@ -218,7 +218,7 @@ func (a *App) UncheckedToolReasons() []string {
 // reports while it runs.
 func (a *App) serverVersion(name string) string {
 	now := a.snapshot.Load()
-	version := hex.EncodeToString(now.reachOf(name).fingerprint)
+	version := hex.EncodeToString(now.reachableFrom(name).fingerprint)
 	if p, ok := now.byName[name]; ok {
 		version += " " + p.server.Status().Server + " " + strings.Join(a.roots.get(), " ")
 	} else if t, ok := now.declared[name]; ok {

@@ -8,20 +8,20 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
 )
 
-// reach describes the servers reachable through a server's tools.
-type reach struct {
+// reachableServers describes the servers reachable through a server's tools.
+type reachableServers struct {
 	fingerprint  []byte   // fingerprint of their configurations
 	descriptions []string // descriptions for people
 }
 
-// reachOf returns the servers reachable through a server's tools: the server itself
+// reachableFrom returns the servers reachable through a server's tools: the server itself
 // and, for a declared tool, the servers that it calls.
-func (s *snapshot) reachOf(server string) reach {
+func (s *snapshot) reachableFrom(server string) reachableServers {
 	if known, ok := s.reaches.Load(server); ok {
-		return known.(reach) //nolint:errcheck // the only type in the map
+		return known.(reachableServers) //nolint:errcheck // the only type in the map
 	}
 	var of []any
-	var r reach
+	var r reachableServers
 	seen := map[string]bool{}
 	var visit func(server string)
 	visit = func(server string) {
@@ -88,7 +88,7 @@ func (s *snapshot) serversCalledBy(t manifest.Tool) (servers []string) {
 // are the served names of its target.
 func (s *snapshot) servedNames(tool string) (names, also []string) {
 	if own := s.declared[tool]; own != nil {
-		return []string{tool}, s.declaredEntry(own, 0).TargetNames
+		return []string{tool}, s.declaredSourceConfig(own, 0).TargetNames
 	}
 	for _, one := range s.byName {
 		for own := range one.entry.Filter.Rename {

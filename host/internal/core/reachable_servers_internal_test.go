@@ -163,8 +163,8 @@ func TestWhatAHostBeforeHasKept(t *testing.T) {
 		tool, ok := a.Catalog.Lookup(t.Context(), "steps")
 		require.True(t, ok)
 		req := &call.Request{Tool: tool, Caller: call.Caller{EntryPoint: "cli"}}
-		kept, err := journal{a}.LoadAndLock(t.Context(), req)
-		require.NoError(t, journal{a}.Save(t.Context(), req, []byte(`{}`), time.Now().Add(time.Hour)))
+		kept, err := chainJournal{a}.LoadAndLock(t.Context(), req)
+		require.NoError(t, chainJournal{a}.Save(t.Context(), req, []byte(`{}`), time.Now().Add(time.Hour)))
 		return kept, err
 	}
 	first, _ := within(t, cfg)
@@ -191,13 +191,13 @@ func TestKeptStepsBelongToAUser(t *testing.T) {
 	callOf := func(user, subject string) *call.Request {
 		return &call.Request{Tool: tool, Caller: call.Caller{EntryPoint: "http", User: user, Subject: subject}}
 	}
-	require.NoError(t, journal{a}.Save(t.Context(), callOf("alice", "issuer 1"), []byte(`{}`), time.Now().Add(time.Hour)))
+	require.NoError(t, chainJournal{a}.Save(t.Context(), callOf("alice", "issuer 1"), []byte(`{}`), time.Now().Add(time.Hour)))
 	for _, other := range []*call.Request{callOf("", ""), callOf("bob", "issuer 2"), callOf("alice", "issuer 3")} {
-		kept, err := journal{a}.LoadAndLock(t.Context(), other)
+		kept, err := chainJournal{a}.LoadAndLock(t.Context(), other)
 		require.NoError(t, err)
 		require.Nil(t, kept, "%+v", other.Caller)
 	}
-	kept, err := journal{a}.LoadAndLock(t.Context(), callOf("alice", "issuer 1"))
+	kept, err := chainJournal{a}.LoadAndLock(t.Context(), callOf("alice", "issuer 1"))
 	require.NoError(t, err)
 	require.NotNil(t, kept)
 }

@@ -101,7 +101,7 @@ func (a *App) apply(ctx context.Context, cfg config.Config) error {
 	a.updateViews(now, before)
 	a.snapshot.Store(now)
 	a.notifyChangedViews(before, now)
-	a.Catalog.Update(now.entries())
+	a.Catalog.Update(now.sourceConfigs())
 	if slices.Contains(diff.Settings, "tool_pins") {
 		a.configurePins(cfg)
 	}

@@ -45,8 +45,8 @@ func (a *App) confinedStarter(name string, sc config.Server, watch bool, started
 
 // confinedSettings returns the sandbox settings of a server's program: paths, network and
 // level from its configuration and the host's roots.
-func confinedSettings(name string, sc config.Server, cfg config.Config) resident.Confined {
-	c := resident.Confined{Server: name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: config.Confinement(sc.Spec.Sandbox)}
+func confinedSettings(name string, sc config.Server, cfg config.Config) resident.ConfinedSettings {
+	c := resident.ConfinedSettings{Server: name, Configured: slices.Sorted(maps.Keys(sc.Spec.Env)), Settings: config.Confinement(sc.Spec.Sandbox)}
 	c.Settings.Protect, c.Settings.Hidden = cfg.ProtectedFiles(), cfg.StateDirsOutside()
 	return c
 }

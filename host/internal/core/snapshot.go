@@ -36,7 +36,7 @@ type snapshot struct {
 	stored   map[string]bool           // of declared, those of the store
 	tools    []*declared.Tool          // in the configured order
 	models   *lookup.Finder
-	reaches  sync.Map // by server name; see reachOf
+	reaches  sync.Map // by server name; see reachableFrom
 
 	calls sync.RWMutex // in-flight calls hold the read lock; retirePipeline takes the write lock and never releases it
 }
@@ -44,7 +44,7 @@ type snapshot struct {
 // serverEntry is a configured server. It is immutable.
 type serverEntry struct {
 	server *upstream.Server
-	entry  catalog.Entry
+	entry  catalog.SourceConfig
 	cfg    config.Server
 	off    bool
 	calls  *sync.RWMutex // of the calls to this server; used as snapshot.calls is
@@ -104,7 +104,7 @@ func (a *App) newServerEntry(sc config.Server, next, before *snapshot, changed [
 		old = before.byName[sc.Name]
 	}
 	if old != nil && !slices.Contains(changed, sc.Name) {
-		entry := a.catalogEntry(old.server, sc)
+		entry := a.sourceConfigOf(old.server, sc)
 		if kept, ok := old.entry.Source.(*signInSource); ok && kept.isSameAs(entry.Source) {
 			entry.Source = kept // its lists and attempts stay
 		}
@@ -131,12 +131,12 @@ func (a *App) newServerEntry(sc config.Server, next, before *snapshot, changed [
 		s.SetLogLevel(*level)
 	}
 	a.handleNotifications(s, a.usesCallerCredentials(sc))
-	return &serverEntry{server: s, entry: a.catalogEntry(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
+	return &serverEntry{server: s, entry: a.sourceConfigOf(s, sc), cfg: sc, calls: new(sync.RWMutex)}, nil
 }
 
-// entries returns the entries for the catalog.
-func (s *snapshot) entries() []catalog.Entry {
-	var ours, theirs, own []catalog.Entry
+// sourceConfigs returns the entries for the catalog.
+func (s *snapshot) sourceConfigs() []catalog.SourceConfig {
+	var ours, theirs, own []catalog.SourceConfig
 	for _, one := range s.servers {
 		switch {
 		case one.off:
@@ -147,7 +147,7 @@ func (s *snapshot) entries() []catalog.Entry {
 		}
 	}
 	for _, t := range s.tools { // before the servers, which may not take their names
-		own = append(own, s.declaredEntry(t, 0))
+		own = append(own, s.declaredSourceConfig(t, 0))
 	}
 	return slices.Concat(ours, own, theirs)
 }

@@ -165,7 +165,7 @@ func (a *App) replaceStored(tools map[string]manifest.Tool) error {
 	}
 	a.updateViews(now, before)
 	a.snapshot.Store(now)
-	a.Catalog.Update(now.entries())
+	a.Catalog.Update(now.sourceConfigs())
 	return nil
 }
 

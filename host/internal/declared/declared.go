@@ -118,8 +118,10 @@ func (t *Tool) Known(kind call.ListKind) []json.RawMessage {
 	return []json.RawMessage{t.definition}
 }
 
-// Entry returns the tool as a catalog entry.
-func (t *Tool) Entry() catalog.Entry { return catalog.Entry{Source: t, Plain: true} }
+// SourceConfig returns the tool as a catalog entry.
+func (t *Tool) SourceConfig() catalog.SourceConfig {
+	return catalog.SourceConfig{Source: t, Plain: true}
+}
 
 // Handle runs the tool with its executor and returns the executor's result or error.
 func (t *Tool) Handle(ctx context.Context, req *call.Request) (*call.Result, error) {

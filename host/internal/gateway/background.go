@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// background tracks the goroutines that outlive a request: subscription streams and calls
+// backgroundTasks tracks the goroutines that outlive a request: subscription streams and calls
 // that wait for a client's answers. Gateway.Close ends them and waits.
-type background struct {
+type backgroundTasks struct {
 	life context.Context
 	end  context.CancelCauseFunc
 
@@ -18,7 +18,7 @@ type background struct {
 
 // runTracked calls f in a goroutine for which Close waits, or directly, with a cancelled
 // context, if the gateway is closed. cancel must cancel the context of f; Close calls it.
-func (o *background) runTracked(cancel context.CancelCauseFunc, f func()) {
+func (o *backgroundTasks) runTracked(cancel context.CancelCauseFunc, f func()) {
 	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()

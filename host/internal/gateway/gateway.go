@@ -115,7 +115,7 @@ type Gateway struct {
 	subscriptionStreams subscriptionStreams
 	sealer              sealer
 	parked              parkedJobs
-	background          background
+	background          backgroundTasks
 	delegations         atomic.Uint64
 }
 

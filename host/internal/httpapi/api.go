@@ -237,17 +237,17 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Write(append(body, '\n')) //nolint:errcheck // the client is gone
 }
 
-// list is a list in OpenAI's format.
-type list struct {
+// listObject is a list in OpenAI's format.
+type listObject struct {
 	Object string `json:"object"`
 	Data   any    `json:"data"`
 }
 
 // listOf returns a list object of OpenAI's API.
-func listOf(data any) list { return list{"list", data} }
+func listOf(data any) listObject { return listObject{"list", data} }
 
-// deleted is the answer to a DELETE.
-type deleted struct {
+// deletedObject is the answer to a DELETE.
+type deletedObject struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
 	Deleted bool   `json:"deleted"`

@@ -221,5 +221,5 @@ func (a *API) deleteArtifact(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	writeAnswer(w, http.StatusOK, deleted{kept.ID, "artifact.deleted", true})
+	writeAnswer(w, http.StatusOK, deletedObject{kept.ID, "artifact.deleted", true})
 }

@@ -80,7 +80,7 @@ func (a *API) deleteSession(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	writeAnswer(w, http.StatusOK, deleted{id, "session.deleted", true})
+	writeAnswer(w, http.StatusOK, deletedObject{id, "session.deleted", true})
 }
 
 // forkSession answers POST /v1/sessions/{id}/fork: it copies all messages or the first

@@ -125,7 +125,7 @@ func (a *API) deleteResponse(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, err)
 		return
 	}
-	writeAnswer(w, http.StatusOK, deleted{found.ID, "response.deleted", true})
+	writeAnswer(w, http.StatusOK, deletedObject{found.ID, "response.deleted", true})
 }
 
 // listInput answers GET /v1/responses/{id}/input_items: the items of the response's request, the

@@ -76,9 +76,9 @@ func findYAMLEntry(text []byte, member, name string) (*yamlPosition, error) {
 // yamlBreakPattern matches a line break.
 var yamlBreakPattern = lazyregexp.New("\r\n|[\n\r\u0085\u2028\u2029]")
 
-// yamlNull matches a line with a key whose value is null; the groups are what comes before the
+// yamlNullPattern matches a line with a key whose value is null; the groups are what comes before the
 // value and after it.
-var yamlNull = lazyregexp.New(`^("?[\w-]+"?[ \t]*:)[ \t]+(?:null|Null|NULL|~)([ \t]+#.*\s*|\s*)$`)
+var yamlNullPattern = lazyregexp.New(`^("?[\w-]+"?[ \t]*:)[ \t]+(?:null|Null|NULL|~)([ \t]+#.*\s*|\s*)$`)
 
 // yamlLines splits a text into lines with their ends, as the parser counts them: by
 // the line breaks of YAML 1.1 (section 5.4).
@@ -147,7 +147,7 @@ func setYAML(text []byte, member, name string, entry []field) ([]byte, error) {
 		line = bytes.Replace(line, []byte("{}"), nil, 1)
 		line = append(bytes.TrimRight(line, " \r\n"), newline...)
 	}
-	if found := yamlNull().FindSubmatch(line); found != nil && p.servers.Tag == "!!null" && p.servers.Value != "" {
+	if found := yamlNullPattern().FindSubmatch(line); found != nil && p.servers.Tag == "!!null" && p.servers.Value != "" {
 		line = slices.Concat(found[1], found[2]) // extensions: null # comment
 	}
 	return join(append(p.lines[:p.memberLine:p.memberLine], line), block, p.lines[p.memberLine+1:]), nil

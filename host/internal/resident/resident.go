@@ -258,8 +258,8 @@ func (r *resident) status() Status {
 	return s
 }
 
-// Confined is the value of upstream.Share.Confined.
-type Confined struct {
+// ConfinedSettings is the value of upstream.Share.Confined.
+type ConfinedSettings struct {
 	Server     string           `json:"server"`
 	Configured []string         `json:"configured"` // see confine.Program.Configured
 	Settings   confine.Settings `json:"settings"`
@@ -269,7 +269,7 @@ type Confined struct {
 // starts end with life.
 func confineWith(life context.Context, confiner *confine.Confiner) func(json.RawMessage, func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
 	return func(raw json.RawMessage, onRefused func(string)) (func(upstream.ConfinedProgram) (upstream.ConfinedProcess, error), error) {
-		var c Confined
+		var c ConfinedSettings
 		if err := json.Unmarshal(raw, &c); err != nil {
 			return nil, fmt.Errorf("settings of the sandbox: %w", err)
 		}

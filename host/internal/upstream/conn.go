@@ -37,7 +37,7 @@ type conn struct {
 	// Set by the handshake, before the conn is shared.
 	era          Era
 	identity     string
-	capabilities declaration
+	capabilities declaredCapabilities
 
 	toolsChanged chan struct{} // capacity 1: the server's list of tools changed
 	dead         chan struct{} // closed when no more answers arrive
@@ -56,7 +56,7 @@ type conn struct {
 	answeredPing, missesPings bool // it answered a health check; it does not any more; guarded by the Server's mu
 
 	mu           sync.Mutex
-	pending      map[uint64]*pending
+	pending      map[uint64]*pendingRequest
 	err          error // why it is dead
 	watchdogRuns bool  // a watchdog is running
 	watchdogs    sync.WaitGroup
@@ -67,8 +67,8 @@ type conn struct {
 	listenID     uint64                              // id of the open subscriptions/listen
 }
 
-// pending is a request that waits for its answer.
-type pending struct {
+// pendingRequest is a request that waits for its answer.
+type pendingRequest struct {
 	answer chan answer     // has room for one answer
 	token  json.RawMessage // the caller's progress token; nil: none
 
@@ -115,7 +115,7 @@ func newConn(cfg Config, out wire) *conn {
 		dead:         make(chan struct{}),
 		ended:        make(chan struct{}),
 		unused:       make(chan struct{}),
-		pending:      map[uint64]*pending{},
+		pending:      map[uint64]*pendingRequest{},
 	}
 	c.closeUnused = sync.OnceFunc(func() { close(c.unused) })
 	go func() {
@@ -218,7 +218,7 @@ func (c *conn) newID() uint64 {
 
 // addPending adds a request to those that wait for an answer, and returns its id. It
 // returns an error if the connection is dead.
-func (c *conn) addPending(p *pending) (uint64, error) {
+func (c *conn) addPending(p *pendingRequest) (uint64, error) {
 	p.answer = make(chan answer, 1)
 	id := c.newID()
 	c.mu.Lock()
@@ -236,7 +236,7 @@ func (c *conn) addPending(p *pending) (uint64, error) {
 
 // endRequest removes a request and cancels its questions. When it returns, no question of
 // the request is at the caller any more.
-func (c *conn) endRequest(id uint64, p *pending) {
+func (c *conn) endRequest(id uint64, p *pendingRequest) {
 	c.mu.Lock()
 	delete(c.pending, id)
 	if p.endQuestions != nil {
@@ -250,7 +250,7 @@ func (c *conn) endRequest(id uint64, p *pending) {
 // or the connection ends. params is an object or nil. The error is an *call.MCPError if the
 // server returned one.
 func (c *conn) requestFromServer(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
-	p := &pending{}
+	p := &pendingRequest{}
 	id, err := c.addPending(p)
 	if err != nil {
 		return nil, err
@@ -290,7 +290,7 @@ func (c *conn) encodeRequest(id uint64, method string, params json.RawMessage) [
 // awaitAnswer returns the answer to request id, after it has passed on the notifications
 // that arrived before it. If ctx ends first, it sends a cancellation to the server and
 // drops a later answer.
-func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pending) answer {
+func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pendingRequest) answer {
 	for {
 		select {
 		case <-p.wake:
@@ -311,7 +311,7 @@ func (c *conn) awaitAnswer(ctx context.Context, id uint64, p *pending) answer {
 // lastAnswer returns the answer to a request of a dead connection: the received answer, or
 // the reason why the connection is dead. If the process has ended, it first waits, at most
 // until ctx ends, for the rest of its output.
-func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
+func (c *conn) lastAnswer(ctx context.Context, p *pendingRequest) answer {
 	reason := c.failure()
 	if errors.As(reason, new(*connectionEndError)) {
 		select {
@@ -333,7 +333,7 @@ func (c *conn) lastAnswer(ctx context.Context, p *pending) answer {
 }
 
 // deliverNotifications passes the stored notifications of a request to the caller, in their order.
-func (c *conn) deliverNotifications(p *pending) {
+func (c *conn) deliverNotifications(p *pendingRequest) {
 	if p.wake == nil {
 		return
 	}

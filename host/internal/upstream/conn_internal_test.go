@@ -26,8 +26,8 @@ func (e *ending) run(*conn) error {
 	return e.why
 }
 
-func (*ending) close()                {}
-func (*ending) describe() description { return description{} }
+func (*ending) close()                    {}
+func (*ending) describe() wireDescription { return wireDescription{} }
 
 // A server that dies just as it is sent something fails that with what it died
 // of, whichever was noticed first.

@@ -19,14 +19,14 @@ const (
 	modernVersion = "2026-07-28"
 )
 
-// identity is the name and version of a program, as it gives them.
-type identity struct {
+// programIdentity is the name and version of a program, as it gives them.
+type programIdentity struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
 }
 
 // String returns NAME VERSION, or NAME if there is no version.
-func (i identity) String() string {
+func (i programIdentity) String() string {
 	if i.Version == "" {
 		return i.Name
 	}
@@ -95,10 +95,10 @@ func (c *conn) tryModern(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	var result struct {
-		SupportedVersions []string    `json:"supportedVersions"`
-		Capabilities      declaration `json:"capabilities"`
+		SupportedVersions []string             `json:"supportedVersions"`
+		Capabilities      declaredCapabilities `json:"capabilities"`
 		Meta              struct {
-			ServerInfo identity `json:"io.modelcontextprotocol/serverInfo"`
+			ServerInfo programIdentity `json:"io.modelcontextprotocol/serverInfo"`
 		} `json:"_meta"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
@@ -154,9 +154,9 @@ func (c *conn) initialize(ctx context.Context) error {
 		return err
 	}
 	var result struct {
-		ProtocolVersion string      `json:"protocolVersion"`
-		Capabilities    declaration `json:"capabilities"`
-		ServerInfo      identity    `json:"serverInfo"`
+		ProtocolVersion string               `json:"protocolVersion"`
+		Capabilities    declaredCapabilities `json:"capabilities"`
+		ServerInfo      programIdentity      `json:"serverInfo"`
 	}
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return toolerr.New(toolerr.ProtocolError, "the answer to initialize is malformed: %w", err)

@@ -171,7 +171,7 @@ func (r *remote) finishWork() {
 }
 
 // describe implements wire. It returns an empty description: there is no process.
-func (r *remote) describe() description { return description{} }
+func (r *remote) describe() wireDescription { return wireDescription{} }
 
 // redactedURL returns the address without credentials.
 func (r *remote) redactedURL() string { return secret.RedactURL(r.cfg.URL) }

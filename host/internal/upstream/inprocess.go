@@ -112,4 +112,4 @@ func (p *inProcess) waitForReturn(d time.Duration) (ended bool) {
 }
 
 // describe implements wire.
-func (p *inProcess) describe() description { return description{} }
+func (p *inProcess) describe() wireDescription { return wireDescription{} }

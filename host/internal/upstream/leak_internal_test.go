@@ -41,13 +41,13 @@ func (w *stuckWire) run(*conn) error {
 	return toolerr.New(toolerr.ServerOffline, "the server ended")
 }
 
-func (w *stuckWire) describe() description { return description{} }
+func (w *stuckWire) describe() wireDescription { return wireDescription{} }
 
 // A connection that is gone has no watchdog any more.
 func TestTheWatchdogIsWaitedFor(t *testing.T) {
 	w := &stuckWire{pinging: make(chan struct{}), over: make(chan struct{})}
 	c := newConn(Config{Name: "m", QuietTime: time.Millisecond}, w)
-	_, err := c.addPending(&pending{request: &request{}})
+	_, err := c.addPending(&pendingRequest{request: &request{}})
 	require.NoError(t, err)
 	<-w.pinging
 	c.fail(toolerr.New(toolerr.ServerOffline, "it is not wanted any more"))

@@ -21,12 +21,12 @@ const (
 	maxListed = 8 << 20 // bytes
 )
 
-// declaration holds the capabilities that a server declares.
-type declaration map[string]json.RawMessage
+// declaredCapabilities holds the capabilities that a server declares.
+type declaredCapabilities map[string]json.RawMessage
 
 // declares reports whether a capability is declared, and if option is not empty whether
 // its option is.
-func (o declaration) declares(capability, option string) bool {
+func (o declaredCapabilities) declares(capability, option string) bool {
 	raw, ok := o[capability]
 	if !ok || option == "" {
 		return ok

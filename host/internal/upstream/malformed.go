@@ -76,7 +76,7 @@ func (c *conn) failTooLong(err error) {
 	}
 	c.mu.Lock()
 	waiting := c.pending
-	c.pending = map[uint64]*pending{}
+	c.pending = map[uint64]*pendingRequest{}
 	c.mu.Unlock()
 	for _, p := range waiting {
 		p.answer <- failed

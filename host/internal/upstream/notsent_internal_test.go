@@ -12,7 +12,7 @@ import (
 func TestRequestAfterTheEndTellsTheCause(t *testing.T) {
 	cause := errors.New("the server ended (exit status 1)")
 	c := &conn{err: cause}
-	_, err := c.addPending(&pending{})
+	_, err := c.addPending(&pendingRequest{})
 	require.ErrorIs(t, err, errNotSent)
 	require.ErrorIs(t, err, cause)
 	require.Equal(t, cause.Error(), err.Error())

@@ -18,7 +18,7 @@ type process struct {
 	mark     string          // environment mark of its whole tree; "": the program ends its own children
 	stdin    *os.File        // the program's input
 	stdout   *os.File        // the program's output
-	stderr   *tail
+	stderr   *stderrTail
 
 	errEnd   *os.File // read end of its standard error
 	errDone  chan struct{}
@@ -38,7 +38,7 @@ func newProcess(cfg Config, mark string) (*process, []*os.File, error) {
 		cmd.Env = markedEnv(cfg.Env, mark)
 	}
 	cmd.SysProcAttr = groupAttributes()
-	p := &process{cmd: cmd, mark: mark, stderr: &tail{}, exited: make(chan struct{}), errDone: make(chan struct{})}
+	p := &process{cmd: cmd, mark: mark, stderr: &stderrTail{}, exited: make(chan struct{}), errDone: make(chan struct{})}
 	var theirs, ours []*os.File
 	closeAll := func() {
 		for _, f := range append(theirs, ours...) {
@@ -174,8 +174,8 @@ func (p *process) exitText() string {
 	return fmt.Sprintf("ended (%v)", p.waitErr)
 }
 
-// tail keeps the end of a server's standard error.
-type tail struct {
+// stderrTail keeps the end of a server's standard error.
+type stderrTail struct {
 	mu   sync.Mutex
 	text []byte
 }
@@ -189,7 +189,7 @@ const (
 
 // readFrom keeps the end of the output of f. It slows down a program that writes very
 // much.
-func (t *tail) readFrom(f *os.File) {
+func (t *stderrTail) readFrom(f *os.File) {
 	buf := make([]byte, 256) // most servers write little
 	for flood := 0; ; {
 		n, err := f.Read(buf)
@@ -215,7 +215,7 @@ func (t *tail) readFrom(f *os.File) {
 }
 
 // String returns the kept text, at most maxTail bytes.
-func (t *tail) String() string {
+func (t *stderrTail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return string(t.text[max(0, len(t.text)-maxTail):])

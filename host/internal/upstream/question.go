@@ -133,7 +133,7 @@ func questionAnswer(m jsonrpc.Message, raw json.RawMessage, err error) []byte {
 
 // requestOfQuestion returns the running request that a question belongs to; nil with the
 // reason if none exists or it is ambiguous. The caller holds c.mu.
-func (c *conn) requestOfQuestion(m jsonrpc.Message, of json.RawMessage) (p *pending, fault string) {
+func (c *conn) requestOfQuestion(m jsonrpc.Message, of json.RawMessage) (p *pendingRequest, fault string) {
 	id, known := metaRequest(m.Params)
 	if !known && of != nil {
 		var err error
@@ -182,7 +182,7 @@ func withoutMetaRequest(params json.RawMessage) json.RawMessage {
 // the newest one of the only caller with requests for which takes returns true. It prefers
 // a request whose client has no open question. If the request is ambiguous, p is nil and
 // fault says so. The caller holds c.mu.
-func (c *conn) onlyRequest(takes func(*request) bool) (p *pending, fault string) {
+func (c *conn) onlyRequest(takes func(*request) bool) (p *pendingRequest, fault string) {
 	for _, waiting := range []bool{false, true} {
 		var newest uint64
 		for id, candidate := range c.pending {

@@ -61,7 +61,7 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 	if err != nil {
 		return answer{}, toolerr.New(toolerr.InvalidParams, "params of %s: %w", r.method, err)
 	}
-	p := &pending{request: &r, ctx: ctx}
+	p := &pendingRequest{request: &r, ctx: ctx}
 	if r.notify != nil {
 		p.token = params.token
 		p.wake = make(chan struct{}, 1)
@@ -98,7 +98,7 @@ func (c *conn) sendRound(ctx context.Context, r request) (answer, error) {
 }
 
 // storeNotification stores a notification for the caller of p. The caller holds c.mu.
-func (c *conn) storeNotification(p *pending, method string, params json.RawMessage) {
+func (c *conn) storeNotification(p *pendingRequest, method string, params json.RawMessage) {
 	if p.wake == nil || len(p.notifications) >= maxNotifications || p.size+len(params) > maxNotificationBytes && len(p.notifications) > 0 {
 		return // the caller is slow; the next notification contains more
 	}

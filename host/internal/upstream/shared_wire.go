@@ -32,7 +32,7 @@ type sharedWire struct {
 
 	mu          sync.Mutex
 	roots       []string // as last sent
-	description description
+	description wireDescription
 	ended       error // the reason that SharedServers gave
 }
 
@@ -268,7 +268,7 @@ func (w *sharedWire) sendRoots(roots []string) {
 }
 
 // describe returns the known properties of the process.
-func (w *sharedWire) describe() description {
+func (w *sharedWire) describe() wireDescription {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.description

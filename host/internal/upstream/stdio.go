@@ -212,8 +212,8 @@ func (s *stdio) exitError() error {
 }
 
 // describe returns the known properties of the process, without credentials.
-func (s *stdio) describe() description {
-	d := description{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
+func (s *stdio) describe() wireDescription {
+	d := wireDescription{pid: s.proc.pid(), stderr: s.cfg.redact(s.proc.stderr.String())}
 	if inside := s.proc.confined; inside != nil {
 		d.sandbox, d.refused = inside.Sandbox(), inside.Refused()
 	}

@@ -15,7 +15,7 @@ type wire interface {
 	run(c *conn) error
 
 	// describe returns the data for a listing of servers.
-	describe() description
+	describe() wireDescription
 }
 
 // A receiver handles the output of a server's process.
@@ -27,8 +27,8 @@ type receiver interface {
 	done() <-chan struct{}  // closed after fail
 }
 
-// description describes a server's run.
-type description struct {
+// wireDescription describes a server's run.
+type wireDescription struct {
 	pid     int      // 0: not a process of the host
 	stderr  string   // the end of its standard error
 	sandbox string   // see ConfinedProcess.Sandbox; "": not confined

@@ -59,9 +59,9 @@ func numbered(n int) (names []string) {
 
 func open(t *testing.T, onChange func(catalog.Change), sources ...*source) *catalog.Catalog {
 	t.Helper()
-	var entries []catalog.Entry
+	var entries []catalog.SourceConfig
 	for _, s := range sources {
-		entries = append(entries, catalog.Entry{Source: s})
+		entries = append(entries, catalog.SourceConfig{Source: s})
 	}
 	c := catalog.New(entries, nil, onChange)
 	t.Cleanup(c.Close)
@@ -230,7 +230,7 @@ func TestCallOfAToolThatIsNotListed(t *testing.T) {
 func TestAServersToolOfTheSameName(t *testing.T) {
 	s := (&source{name: "s"}).set("call_tool", "x")
 	none := ""
-	c := catalog.New([]catalog.Entry{{Source: s, Prefix: &none}}, nil, nil)
+	c := catalog.New([]catalog.SourceConfig{{Source: s, Prefix: &none}}, nil, nil)
 	t.Cleanup(c.Close)
 	o := toolsearch.New(toolsearch.Config{MaxTools: 4}, c.View(), length)
 	require.Equal(t, []string{"call_tool", "x"}, listed(t, o))
@@ -327,7 +327,7 @@ func TestValidate(t *testing.T) {
 
 func BenchmarkOffer(b *testing.B) {
 	s := (&source{name: "s"}).set(numbered(1000)...)
-	c := catalog.New([]catalog.Entry{{Source: s}}, nil, nil)
+	c := catalog.New([]catalog.SourceConfig{{Source: s}}, nil, nil)
 	b.Cleanup(c.Close)
 	o := toolsearch.New(toolsearch.Config{MaxTools: 50}, c.View(), length)
 	o.List(b.Context(), call.Tools, false)

@@ -94,7 +94,7 @@ func (e *Editor) ReadOrEscape(ctx context.Context, prompt, initial string) (stri
 
 // read implements Read and ReadOrEscape.
 func (e *Editor) read(ctx context.Context, prompt, initial string) (string, error) {
-	r := &reading{editor: e, prompt: screen.Clean(prompt), historyIndex: e.History.len()}
+	r := &readState{editor: e, prompt: screen.Clean(prompt), historyIndex: e.History.len()}
 	r.text.set(initial)
 	if err := r.enterRaw(); err != nil {
 		return "", err
@@ -124,7 +124,7 @@ func (e *Editor) read(ctx context.Context, prompt, initial string) (string, erro
 // ReadKey writes prompt, waits for one of the keys in choices, which are lower-case
 // letters, and returns it. Ctrl-C and Ctrl-D return ErrInterrupt.
 func (e *Editor) ReadKey(ctx context.Context, prompt, choices string) (rune, error) {
-	r := &reading{editor: e, prompt: screen.Clean(prompt)}
+	r := &readState{editor: e, prompt: screen.Clean(prompt)}
 	if err := r.enterRaw(); err != nil {
 		return 0, err
 	}
@@ -157,11 +157,11 @@ func (e *Editor) DiscardInput() {
 	e.Terminal.FlushInput()
 }
 
-// A reading is the state of one call of Read or ReadKey.
-type reading struct {
+// A readState is the state of one call of Read or ReadKey.
+type readState struct {
 	editor    *Editor
 	prompt    string
-	text      text
+	text      editedText
 	restore   func() // ends the raw mode
 	cursorRow int    // row of the cursor, from the first shown row
 
@@ -170,7 +170,7 @@ type reading struct {
 }
 
 // enterRaw puts the terminal into raw mode until r.restore is called.
-func (r *reading) enterRaw() error {
+func (r *readState) enterRaw() error {
 	restore, err := r.editor.Terminal.Raw()
 	if err != nil {
 		return fmt.Errorf("the terminal: %w", err)
@@ -184,12 +184,12 @@ func (r *reading) enterRaw() error {
 }
 
 // write writes to the terminal and ignores errors.
-func (r *reading) write(s string) {
+func (r *readState) write(s string) {
 	io.WriteString(r.editor.Out, s) //nolint:errcheck // reading ends if the terminal is gone
 }
 
 // redraw shows the text and the cursor.
-func (r *reading) redraw() {
+func (r *readState) redraw() {
 	columns, rows := r.editor.Terminal.Size()
 	p := r.text.render(r.prompt, max(columns, 10), max(rows-1, 1))
 	var b strings.Builder
@@ -208,7 +208,7 @@ func (r *reading) redraw() {
 
 // moveToStart adds to b the sequence that moves the cursor to the beginning of the
 // shown text.
-func (r *reading) moveToStart(b *strings.Builder) {
+func (r *readState) moveToStart(b *strings.Builder) {
 	if r.cursorRow > 0 {
 		fmt.Fprintf(b, "\x1b[%dA", r.cursorRow)
 	}
@@ -216,7 +216,7 @@ func (r *reading) moveToStart(b *strings.Builder) {
 }
 
 // moveBelow writes mark after the text and moves the cursor to the line below it.
-func (r *reading) moveBelow(mark string) {
+func (r *readState) moveBelow(mark string) {
 	r.text.at = len(r.text.runes)
 	r.redraw()
 	r.write(mark + "\r\n")
@@ -224,7 +224,7 @@ func (r *reading) moveBelow(mark string) {
 
 // handleKey changes the text for a key. done is true if the text is complete. The error
 // is ErrEscape, ErrInterrupt, io.EOF, or that of the terminal.
-func (r *reading) handleKey(k key) (done bool, err error) {
+func (r *readState) handleKey(k key) (done bool, err error) {
 	t := &r.text
 	switch k.action {
 	case nothing:
@@ -280,7 +280,7 @@ func (r *reading) handleKey(k key) (done bool, err error) {
 
 // showHistory replaces the text by the history entry before (-1) or after (1) the shown
 // one.
-func (r *reading) showHistory(by int) {
+func (r *readState) showHistory(by int) {
 	h := r.editor.History
 	to := r.historyIndex + by
 	if to < 0 || to > h.len() {
@@ -299,7 +299,7 @@ func (r *reading) showHistory(by int) {
 
 // completeText extends the text before the cursor by what all its completions have in
 // common. If that adds nothing and there are several completions, it lists them.
-func (r *reading) completeText() {
+func (r *readState) completeText() {
 	if r.editor.Complete == nil {
 		return
 	}

@@ -7,21 +7,21 @@ import (
 	"github.com/toolroom-mcp/toolroom/host/internal/chat/screen"
 )
 
-// A text is the edited text with the cursor.
-type text struct {
+// An editedText is the edited text with the cursor.
+type editedText struct {
 	runes  []rune
 	at     int    // index of the rune after the cursor
 	killed []rune // removed last with keep; inserted by yank
 }
 
 // set replaces the whole text and puts the cursor at its end.
-func (t *text) set(s string) {
+func (t *editedText) set(s string) {
 	t.runes = []rune(s)
 	t.at = len(t.runes)
 }
 
 // insert inserts a text at the cursor, as much of it as fits into maxLine characters.
-func (t *text) insert(s string) {
+func (t *editedText) insert(s string) {
 	more := []rune(s)
 	if len(t.runes)+len(more) > maxLine {
 		more = more[:max(maxLine-len(t.runes), 0)]
@@ -32,7 +32,7 @@ func (t *text) insert(s string) {
 
 // removeRange removes the runes from one index up to another, puts the cursor there,
 // and keeps them for yank if keep is set.
-func (t *text) removeRange(from, to int, keep bool) {
+func (t *editedText) removeRange(from, to int, keep bool) {
 	if from == to {
 		return
 	}
@@ -45,7 +45,7 @@ func (t *text) removeRange(from, to int, keep bool) {
 
 // charIndex returns the index of the character before (by is -1) or after (1) the one
 // at at; combining runes belong to their character.
-func (t *text) charIndex(at, by int) int {
+func (t *editedText) charIndex(at, by int) int {
 	for at += by; at > 0 && at < len(t.runes) && (screen.Width(t.runes[at]) == 0 || t.runes[at-1] == '\u200d'); at += by {
 	}
 	return min(max(at, 0), len(t.runes))
@@ -53,7 +53,7 @@ func (t *text) charIndex(at, by int) int {
 
 // wordBoundary returns the index of the beginning of the word before the cursor (by is
 // -1), or of the end of the word after it (1).
-func (t *text) wordBoundary(by int) int {
+func (t *editedText) wordBoundary(by int) int {
 	at := t.at
 	next := func() rune {
 		if by < 0 {
@@ -73,7 +73,7 @@ func (t *text) wordBoundary(by int) int {
 }
 
 // lineBegin returns the index of the first rune of the cursor's line.
-func (t *text) lineBegin() int {
+func (t *editedText) lineBegin() int {
 	at := t.at
 	for at > 0 && t.runes[at-1] != '\n' {
 		at--
@@ -82,7 +82,7 @@ func (t *text) lineBegin() int {
 }
 
 // lineEnd returns the index after the last rune of the cursor's line.
-func (t *text) lineEnd() int {
+func (t *editedText) lineEnd() int {
 	at := t.at
 	for at < len(t.runes) && t.runes[at] != '\n' {
 		at++
@@ -92,7 +92,7 @@ func (t *text) lineEnd() int {
 
 // moveLine moves the cursor a line up (-1) or down (1), to the same column if possible.
 // It returns false, and moves nothing, if there is no such line.
-func (t *text) moveLine(by int) bool {
+func (t *editedText) moveLine(by int) bool {
 	column := screen.Columns(string(t.runes[t.lineBegin():t.at]))
 	was := t.at
 	if by < 0 {
@@ -116,7 +116,7 @@ func (t *text) moveLine(by int) bool {
 }
 
 // apply changes the text for an editing key. It ignores other keys.
-func (t *text) apply(k key) {
+func (t *editedText) apply(k key) {
 	switch k.action {
 	case insert:
 		t.insert(k.text)
@@ -166,7 +166,7 @@ type rendering struct {
 // first line and as many spaces before the others; none if the prompt is wider than half
 // the width. At most height rows are returned, with the cursor's among them; the cursor's
 // row counts from the first one returned.
-func (t *text) render(prompt string, width, height int) rendering {
+func (t *editedText) render(prompt string, width, height int) rendering {
 	margin := screen.Columns(prompt)
 	if margin > width/2 {
 		margin = 0

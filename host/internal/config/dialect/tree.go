@@ -16,13 +16,13 @@ type Tree struct {
 	Line    int    // 0: unknown
 	Text    string // of a scalar, as it was written
 	Items   []*Tree
-	Members []Branch // in the order of the file
+	Members []MapMember // in the order of the file
 
 	kind kind
 }
 
-// A Branch is one member of a map.
-type Branch struct {
+// A MapMember is one member of a map.
+type MapMember struct {
 	Name  string
 	Line  int
 	Value *Tree
@@ -129,7 +129,7 @@ func (n *node) toTree() *Tree {
 		t.Items = append(t.Items, item.toTree())
 	}
 	for _, p := range n.pairs {
-		t.Members = append(t.Members, Branch{p.key, p.line, p.value.toTree()})
+		t.Members = append(t.Members, MapMember{p.key, p.line, p.value.toTree()})
 	}
 	return t
 }

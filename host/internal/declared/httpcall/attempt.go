@@ -19,7 +19,7 @@ import (
 
 // client sends the requests of one tool.
 type client struct {
-	*compiled
+	*compiledConfig
 	shape     executor.Shape
 	agent     string
 	transport http.RoundTripper

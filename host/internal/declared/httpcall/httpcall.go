@@ -107,8 +107,8 @@ func (c Config) Validate() error {
 	return err
 }
 
-// compiled is a parsed Config.
-type compiled struct {
+// compiledConfig is a parsed Config.
+type compiledConfig struct {
 	Config
 	target       target
 	headers      map[string]template // of Request.Headers
@@ -127,8 +127,8 @@ type pair struct {
 
 // compile checks the settings and prepares them for calls. Its error names the wrong
 // setting.
-func (c Config) compile() (*compiled, error) {
-	out := &compiled{Config: c, headers: map[string]template{}, used: map[string]bool{}}
+func (c Config) compile() (*compiledConfig, error) {
+	out := &compiledConfig{Config: c, headers: map[string]template{}, used: map[string]bool{}}
 	if out.Method = strings.ToUpper(c.Method); c.Method == "" {
 		out.Method = http.MethodPost
 	}
@@ -168,7 +168,7 @@ func (c Config) compile() (*compiled, error) {
 
 // markUsed records arguments that have a place in the request, so that they are not
 // sent again in the body.
-func (c *compiled) markUsed(names ...string) {
+func (c *compiledConfig) markUsed(names ...string) {
 	for _, name := range names {
 		c.used[name] = true
 	}
@@ -176,7 +176,7 @@ func (c *compiled) markUsed(names ...string) {
 
 // compileMapping prepares the mapping of arguments to headers, query and body. It returns
 // an error for an invalid mapping, or one next to a body.
-func (c *compiled) compileMapping() (err error) {
+func (c *compiledConfig) compileMapping() (err error) {
 	m := c.Request
 	for name, text := range m.Headers {
 		c.headers[name] = parseTemplate(text)
@@ -200,7 +200,7 @@ func reservedHeaders() []string {
 
 // checkHeaders returns an error for a header that is invalid, or that the host itself
 // sets.
-func (c *compiled) checkHeaders() error {
+func (c *compiledConfig) checkHeaders() error {
 	check := func(field, name, value string) error {
 		switch {
 		case !isHeaderName(name):
@@ -257,7 +257,7 @@ func (c Config) Hints() (readOnly, idempotent bool) {
 }
 
 // hasBody reports whether requests have a body.
-func (c *compiled) hasBody() bool {
+func (c *compiledConfig) hasBody() bool {
 	return c.Method == http.MethodPost || c.Method == http.MethodPut || c.Method == http.MethodPatch
 }
 
@@ -271,7 +271,7 @@ func New(c Config, shape executor.Shape, retryConfig func() retry.Config, agent 
 	}
 	single := newTransport(c)
 	single.DisableKeepAlives = true
-	e := &client{compiled: compiled, shape: shape, agent: agent, transport: httpguard.RefuseUpgrades(newTransport(c)), single: httpguard.RefuseUpgrades(single)}
+	e := &client{compiledConfig: compiled, shape: shape, agent: agent, transport: httpguard.RefuseUpgrades(newTransport(c)), single: httpguard.RefuseUpgrades(single)}
 	return func(ctx context.Context, req *call.Request) (*call.Result, error) {
 		r, err := compiled.newRequest(req)
 		if err != nil {
@@ -310,7 +310,7 @@ func isHeaderValue(text string) bool {
 }
 
 // shownURL returns the URL without parts that can be secret.
-func (c *compiled) shownURL() string {
+func (c *compiledConfig) shownURL() string {
 	if c.Shown != "" {
 		return secret.RedactURL(c.Shown)
 	}

@@ -22,7 +22,7 @@ const maxDepth = 1000
 // redact returns JSON with the values of the members in Config.Redact replaced, at any
 // depth, in any case of letters, also in strings that contain JSON. It returns an error if
 // body is not JSON, or nested too deep.
-func (c *compiled) redact(body []byte) ([]byte, error) {
+func (c *compiledConfig) redact(body []byte) ([]byte, error) {
 	body = bytes.TrimSpace(body)
 	if err := jsonrpc.Valid(body); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func redactPattern(names []string) *regexp.Regexp {
 
 // redactText replaces values of redacted members in a text that is no JSON. hid reports
 // whether there was one.
-func (c *compiled) redactText(text string) (shown string, hid bool) {
+func (c *compiledConfig) redactText(text string) (shown string, hid bool) {
 	if c.redactedText == nil {
 		return text, false
 	}

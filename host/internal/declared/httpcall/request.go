@@ -25,7 +25,7 @@ type request struct {
 // newRequest builds the HTTP request from the declaration and the arguments of a call. It
 // returns an error if the arguments are no object, or if an argument is missing or cannot
 // be put into the URL, a header or the body.
-func (c *compiled) newRequest(req *call.Request) (*request, error) {
+func (c *compiledConfig) newRequest(req *call.Request) (*request, error) {
 	arguments, err := executor.Arguments(req)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (c *compiled) newRequest(req *call.Request) (*request, error) {
 }
 
 // unused returns the arguments that no part of the request uses.
-func (c *compiled) unused(arguments map[string]json.RawMessage) map[string]json.RawMessage {
+func (c *compiledConfig) unused(arguments map[string]json.RawMessage) map[string]json.RawMessage {
 	left := maps.Clone(arguments)
 	for name := range c.used {
 		delete(left, name)
@@ -67,13 +67,13 @@ func (c *compiled) unused(arguments map[string]json.RawMessage) map[string]json.
 }
 
 // putsUnusedInQuery reports whether unused arguments are added to the query.
-func (c *compiled) putsUnusedInQuery(left map[string]json.RawMessage) bool {
+func (c *compiledConfig) putsUnusedInQuery(left map[string]json.RawMessage) bool {
 	return !c.hasBody() && c.Query == nil && len(left) > 0
 }
 
 // fillQuery adds the mapped arguments and the static parameters to query and returns
 // it. It also adds the arguments in left if putsUnusedInQuery says so.
-func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
+func (c *compiledConfig) fillQuery(query url.Values, arguments, left map[string]json.RawMessage) url.Values {
 	for _, p := range c.query {
 		if p.value.missingArgument(arguments) == "" {
 			query.Set(p.name, p.value.fill(arguments))
@@ -100,7 +100,7 @@ func (c *compiled) fillQuery(query url.Values, arguments, left map[string]json.R
 // fillHeaders sets the mapped, static and configured headers. It returns
 // MISSING_PARAMETER or INVALID_PARAMS if an argument is missing or cannot be in a
 // header.
-func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
+func (c *compiledConfig) fillHeaders(tool string, header http.Header, arguments map[string]json.RawMessage) error {
 	for _, name := range slices.Sorted(maps.Keys(c.headers)) {
 		t := c.headers[name]
 		if t.missingArgument(arguments) != "" {
@@ -125,7 +125,7 @@ func (c *compiled) fillHeaders(tool string, header http.Header, arguments map[st
 // static members, mapped; nil if there are none. It adds the static members to left. It
 // returns MISSING_PARAMETER if an argument of the template is missing, and
 // INVALID_PARAMS if the mapping fails.
-func (c *compiled) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
+func (c *compiledConfig) fillBody(tool string, arguments, left map[string]json.RawMessage) ([]byte, error) {
 	if c.Body != nil {
 		body, there := c.Body.fill(nil, arguments)
 		if !there { // then the body is one text

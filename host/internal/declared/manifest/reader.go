@@ -92,7 +92,7 @@ func (r *reader) readFields(path string, v *dialect.Tree, fields []field) {
 // reportUnknown adds a problem for an unknown field if unknown fields are problems
 // (strict), or if its name is similar to a known one. Otherwise it adds a warning,
 // since a manifest can have fields for other programs.
-func (r *reader) reportUnknown(b dialect.Branch, path string, fields []field) {
+func (r *reader) reportUnknown(b dialect.MapMember, path string, fields []field) {
 	var names []string
 	for _, f := range fields {
 		names = append(names, f.name)

@@ -29,21 +29,21 @@ type session struct {
 	noise      []string                   // first lines that are not messages
 	noiseCount int                        // number of lines that are not messages
 	unexpected []string                   // descriptions of answers without a request
-	stderr     tail
+	stderr     outputTail
 	change     chan struct{} // closed and replaced when something arrives
 	closed     bool          // the program closed its output
 
 	exited chan struct{}
 }
 
-// tail keeps the end of the written text.
-type tail struct {
+// outputTail keeps the end of the written text.
+type outputTail struct {
 	mu   sync.Mutex
 	text []byte
 }
 
 // Write keeps the last 2000 bytes, and never fails.
-func (t *tail) Write(p []byte) (int, error) {
+func (t *outputTail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	const keep = 2000
@@ -54,7 +54,7 @@ func (t *tail) Write(p []byte) (int, error) {
 }
 
 // lastLine returns the last line, which usually says why a program ended.
-func (t *tail) lastLine() string {
+func (t *outputTail) lastLine() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return excerpt(upstream.Cause(string(t.text)))

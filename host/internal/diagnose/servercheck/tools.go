@@ -72,12 +72,12 @@ func (r *report) listTools(s *session, meta string) (tools []tool) {
 	return tools
 }
 
-// A finding lists the errors and weaknesses of a tool.
-type finding struct{ bad, weak []string }
+// A toolFindings lists the errors and weaknesses of a tool.
+type toolFindings struct{ bad, weak []string }
 
 // addFinding adds the check name: bad or weak with the first texts of f, or good with the
 // text good if f has none.
-func (r *report) addFinding(name, good string, f finding) {
+func (r *report) addFinding(name, good string, f toolFindings) {
 	const most = 5
 	cut := func(all []string) string {
 		if len(all) > most {
@@ -107,7 +107,7 @@ func (r *report) checkDefinitions(tools []tool) {
 	if len(tools) == 0 {
 		return
 	}
-	var names, schemas, texts, notes finding
+	var names, schemas, texts, notes toolFindings
 	seen := map[string]bool{}
 	for _, t := range tools {
 		shown := fmt.Sprintf("%q", excerpt(t.Name))
@@ -147,7 +147,7 @@ func isValidName(name, others string, most int) bool {
 }
 
 // checkSchemas adds faults of the input and output schema to f. shown names the tool.
-func (t tool) checkSchemas(shown string, f *finding) {
+func (t tool) checkSchemas(shown string, f *toolFindings) {
 	check := func(what string, schema json.RawMessage) {
 		var s struct {
 			Type any `json:"type"`
@@ -175,7 +175,7 @@ func (t tool) checkSchemas(shown string, f *finding) {
 
 // checkAnnotations adds to f faults of the annotations, and a remark if a tool is
 // read-only and destructive or has no hints at all. shown names the tool.
-func (t tool) checkAnnotations(shown string, f *finding) {
+func (t tool) checkAnnotations(shown string, f *toolFindings) {
 	missing := []string{}
 	for _, hint := range []string{"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"} {
 		switch value := string(t.Annotations[hint]); value {

@@ -68,11 +68,11 @@ type Breaker struct {
 	cfg Config
 
 	mu      sync.Mutex
-	servers map[string]*state // servers with recent failures
+	servers map[string]*serverState // servers with recent failures
 }
 
-// state is the state of a server's circuit breaker.
-type state struct {
+// serverState is the state of a server's circuit breaker.
+type serverState struct {
 	failures  int // successive
 	first     time.Time
 	at        time.Time // time of the last failure
@@ -83,7 +83,7 @@ type state struct {
 
 // New returns a breaker that is closed for all servers.
 func New(c Config) *Breaker {
-	return &Breaker{cfg: c.withDefaults(), servers: map[string]*state{}}
+	return &Breaker{cfg: c.withDefaults(), servers: map[string]*serverState{}}
 }
 
 // Stage returns a handler that refuses calls to servers that cannot be reached.
@@ -144,7 +144,7 @@ func (b *Breaker) leave(server string, began time.Time, trial bool, err error, g
 		}
 	default:
 		if s == nil || s.openUntil.IsZero() && now.Sub(s.first) > b.cfg.Within {
-			s = &state{first: now}
+			s = &serverState{first: now}
 			b.servers[server] = s
 		}
 		s.last = err

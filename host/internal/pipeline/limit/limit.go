@@ -255,7 +255,7 @@ func (l *Limiter) acquire(ctx context.Context, find func(permitKey, int, callerA
 // A permit is the right of one call to run.
 type permit struct {
 	p     *permitPool
-	c     *caller
+	c     *callerState
 	since time.Time
 }
 

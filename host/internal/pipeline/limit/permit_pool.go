@@ -21,16 +21,16 @@ type permitPool struct {
 	account     callerAccount // set in the pool of a caller
 	size        int
 	held        int
-	callers     map[callerAccount]*caller
+	callers     map[callerAccount]*callerState
 	running     map[callerAccount]int // number by account; without zeros
-	waiting     []*caller             // callers with waiting calls, the one that waits longest for its turn first
+	waiting     []*callerState        // callers with waiting calls, the one that waits longest for its turn first
 	bytes       int64                 // of all queues
 	averageTime time.Duration
 	refused     int64
 }
 
-// caller is the state of a caller in a pool.
-type caller struct {
+// callerState is the state of a caller in a pool.
+type callerState struct {
 	account callerAccount // several callers can share it
 	held    int
 	seen    time.Time // time of the last begin or end of a call
@@ -46,18 +46,18 @@ type waiter struct {
 
 // newPermitPool returns a pool with size permits.
 func newPermitPool(size int) *permitPool {
-	return &permitPool{size: size, callers: map[callerAccount]*caller{}, running: map[callerAccount]int{}}
+	return &permitPool{size: size, callers: map[callerAccount]*callerState{}, running: map[callerAccount]int{}}
 }
 
 // callerState returns the state of the caller who belongs to an account, and records that it
 // was used now. It creates the state if necessary.
-func (p *permitPool) callerState(key, account callerAccount, now time.Time) *caller {
+func (p *permitPool) callerState(key, account callerAccount, now time.Time) *callerState {
 	c := p.callers[key]
 	if c == nil {
 		if len(p.callers) >= maxKnownCallers {
 			p.removeIdleCallers()
 		}
-		c = &caller{account: account}
+		c = &callerState{account: account}
 		p.callers[key] = c
 	}
 	c.seen = now
@@ -76,7 +76,7 @@ func (p *permitPool) removeIdleCallers() {
 // canTake reports whether c can take a permit now: one is free, and if it is the last one
 // and the account of c has running calls, it is not reserved for another caller
 // (isReserved).
-func (p *permitPool) canTake(c *caller, now time.Time) bool {
+func (p *permitPool) canTake(c *callerState, now time.Time) bool {
 	switch free := p.size - p.held; {
 	case free <= 0:
 		return false
@@ -89,7 +89,7 @@ func (p *permitPool) canTake(c *caller, now time.Time) bool {
 // isReserved reports whether the last free permit is reserved for another caller: one
 // that has no running calls and was present recently, or, if c has no running calls
 // either, one whose account has none while c's account has some.
-func (p *permitPool) isReserved(c *caller, now time.Time) bool {
+func (p *permitPool) isReserved(c *callerState, now time.Time) bool {
 	for w, other := range p.callers {
 		switch {
 		case other == c || other.held > 0:
@@ -104,14 +104,14 @@ func (p *permitPool) isReserved(c *caller, now time.Time) bool {
 }
 
 // take counts one more permit of a caller as held.
-func (p *permitPool) take(c *caller) {
+func (p *permitPool) take(c *callerState) {
 	p.held++
 	c.held++
 	p.running[c.account]++
 }
 
 // takeBack takes a permit back from c and grants it to the next waiting call.
-func (p *permitPool) takeBack(c *caller, now time.Time) {
+func (p *permitPool) takeBack(c *callerState, now time.Time) {
 	p.held--
 	c.held--
 	if p.running[c.account]--; p.running[c.account] == 0 {
@@ -122,7 +122,7 @@ func (p *permitPool) takeBack(c *caller, now time.Time) {
 }
 
 // enqueue adds a waiting call to the queue of its caller.
-func (p *permitPool) enqueue(c *caller, w *waiter) {
+func (p *permitPool) enqueue(c *callerState, w *waiter) {
 	if len(c.queue) == 0 {
 		p.waiting = append(p.waiting, c)
 	}
@@ -131,7 +131,7 @@ func (p *permitPool) enqueue(c *caller, w *waiter) {
 }
 
 // removeWaiter removes a waiter that gave up from the queue of c.
-func (p *permitPool) removeWaiter(c *caller, w *waiter) {
+func (p *permitPool) removeWaiter(c *callerState, w *waiter) {
 	if i := slices.Index(c.queue, w); i >= 0 {
 		c.queue = slices.Delete(c.queue, i, i+1)
 		p.bytes -= w.bytes
@@ -140,7 +140,7 @@ func (p *permitPool) removeWaiter(c *caller, w *waiter) {
 }
 
 // removeIfIdle removes c from p.waiting if it has no waiting calls.
-func (p *permitPool) removeIfIdle(c *caller) {
+func (p *permitPool) removeIfIdle(c *callerState) {
 	if len(c.queue) > 0 {
 		return
 	}
@@ -152,7 +152,7 @@ func (p *permitPool) removeIfIdle(c *caller) {
 
 // isBefore reports whether c is served before other: its account has fewer running calls,
 // or as many and c itself has fewer.
-func (p *permitPool) isBefore(c, other *caller) bool {
+func (p *permitPool) isBefore(c, other *callerState) bool {
 	mine, theirs := p.running[c.account], p.running[other.account]
 	return mine < theirs || mine == theirs && c.held < other.held
 }
@@ -163,7 +163,7 @@ func (p *permitPool) isBefore(c, other *caller) bool {
 func (p *permitPool) grantFree(now time.Time) {
 	for p.held < p.size {
 		next := -1
-		var kept *caller // from whom the last permit is kept, as from all like it
+		var kept *callerState // from whom the last permit is kept, as from all like it
 		for i, c := range p.waiting {
 			if next >= 0 && !p.isBefore(c, p.waiting[next]) || kept != nil && kept.account == c.account && kept.held == 0 && c.held == 0 {
 				continue

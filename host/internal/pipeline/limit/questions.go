@@ -17,8 +17,8 @@ func (h permit) releaseDuringQuestions(l *Limiter, req *call.Request) *call.Requ
 		return req
 	}
 	open := 0 // unanswered questions; protected by l.mu
-	lent := *req
-	lent.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	releasing := *req
+	releasing.Ask = func(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 		l.mu.Lock()
 		if open++; open == 1 {
 			h.p.takeBack(h.c, time.Now())
@@ -33,5 +33,5 @@ func (h permit) releaseDuringQuestions(l *Limiter, req *call.Request) *call.Requ
 		}()
 		return req.Ask(ctx, method, params)
 	}
-	return &lent
+	return &releasing
 }

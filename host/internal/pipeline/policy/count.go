@@ -24,10 +24,10 @@ type counters struct {
 	seed maphash.Seed
 
 	mu      sync.Mutex
-	tools   map[string]*window // nil: not limited
-	callers map[callerKey]*tally
+	tools   map[string]*recentCalls // nil: not limited
+	callers map[callerKey]*callCounts
 
-	unlisted map[string]*window // of tools that are not listed; at most maxUnlisted
+	unlisted map[string]*recentCalls // of tools that are not listed; at most maxUnlisted
 }
 
 // maxUnlisted bounds the windows of tools that are not listed, because clients choose their
@@ -40,8 +40,8 @@ type callerKey struct {
 	all           bool // of all turns of the caller together
 }
 
-// tally holds the counters of a caller or turn.
-type tally struct {
+// callCounts holds the counters of a caller or turn.
+type callCounts struct {
 	calls int
 	cost  float64
 	same  map[uint64]int // number of calls by hash of tool and arguments
@@ -50,13 +50,13 @@ type tally struct {
 
 // countedCall records what admit counted for one call.
 type countedCall struct {
-	total, turn *tally
+	total, turn *callCounts
 	hash        uint64
 	price       float64
 }
 
-// window is a ring with the times of a tool's last calls.
-type window struct {
+// recentCalls is a ring with the times of a tool's last calls.
+type recentCalls struct {
 	most  int
 	times []time.Time
 	next  int
@@ -64,7 +64,7 @@ type window struct {
 
 // newCounters returns counters for the limits of c, without any call.
 func newCounters(c Config) *counters {
-	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*window{}, unlisted: map[string]*window{}, callers: map[callerKey]*tally{}}
+	return &counters{cfg: c, seed: maphash.MakeSeed(), tools: map[string]*recentCalls{}, unlisted: map[string]*recentCalls{}, callers: map[callerKey]*callCounts{}}
 }
 
 // hasLimits reports whether the caller's calls are counted.
@@ -216,13 +216,13 @@ func (n *counters) hash(req *call.Request, arguments []byte) uint64 {
 
 // tallyOf returns the counters of a caller or turn, new ones if necessary, and records that
 // they were used. At maxCallers it forgets others. n.mu is held.
-func (n *counters) tallyOf(key callerKey, now time.Time) *tally {
+func (n *counters) tallyOf(key callerKey, now time.Time) *callCounts {
 	t := n.callers[key]
 	if t == nil {
 		if len(n.callers) >= maxCallers {
 			n.dropOldest()
 		}
-		t = &tally{}
+		t = &callCounts{}
 		n.callers[key] = t
 	}
 	t.last = now
@@ -251,7 +251,7 @@ func (n *counters) dropOldest() {
 
 // count counts a call by the hash of its tool and arguments. Above maxDistinctCalls hashes it
 // starts again with none.
-func (t *tally) count(hash uint64) {
+func (t *callCounts) count(hash uint64) {
 	if t.same == nil || len(t.same) >= maxDistinctCalls {
 		t.same = map[uint64]int{}
 	}
@@ -260,7 +260,7 @@ func (t *tally) count(hash uint64) {
 
 // windowOf returns the times of the last calls of a tool; nil: the tool has no limit per
 // minute.
-func (n *counters) windowOf(t *call.Tool) *window {
+func (n *counters) windowOf(t *call.Tool) *recentCalls {
 	if len(n.cfg.MaxCallsPerMinute) == 0 {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (n *counters) windowOf(t *call.Tool) *window {
 	}
 	for pattern, most := range n.cfg.MaxCallsPerMinute {
 		if most > 0 && matchTool(pattern, t) && (w == nil || most < w.most) {
-			w = &window{most: most}
+			w = &recentCalls{most: most}
 		}
 	}
 	windows[name] = w
@@ -287,7 +287,7 @@ func (n *counters) windowOf(t *call.Tool) *window {
 
 // isFull reports whether the limit of calls in a minute is reached, and how long until
 // another call is permitted.
-func (w *window) isFull(now time.Time) (time.Duration, bool) {
+func (w *recentCalls) isFull(now time.Time) (time.Duration, bool) {
 	if w == nil || len(w.times) < w.most {
 		return 0, false
 	}
@@ -297,7 +297,7 @@ func (w *window) isFull(now time.Time) (time.Duration, bool) {
 
 // add records a call at a time; the oldest of more than w.most calls is forgotten. With a
 // nil window it does nothing.
-func (w *window) add(now time.Time) {
+func (w *recentCalls) add(now time.Time) {
 	switch {
 	case w == nil:
 	case len(w.times) < w.most:

@@ -76,8 +76,8 @@ func New(cfg Config, ways Backend) *Finder {
 	return &Finder{cfg: cfg, backend: ways, opened: map[string]provider.Model{}, listed: map[string]modelList{}, searchSlot: make(chan struct{}, 1)}
 }
 
-// entry is a model with its provider.
-type entry struct {
+// modelEntry is a model with its provider.
+type modelEntry struct {
 	provider Provider
 	model    Model
 	name     string // under which the model is requested
@@ -189,8 +189,8 @@ func (r *Finder) findLocal(ctx context.Context) (Provider, bool) {
 
 // entries returns all listed models with the names under which they are requested. It can
 // request lists from providers.
-func (r *Finder) entries(ctx context.Context) []entry {
-	var all []entry
+func (r *Finder) entries(ctx context.Context) []modelEntry {
+	var all []modelEntry
 	taken := map[string]bool{}
 	for _, p := range r.providers(ctx) {
 		models, _ := r.models(ctx, p) //nolint:errcheck // one that cannot be asked lists nothing
@@ -200,7 +200,7 @@ func (r *Finder) entries(ctx context.Context) []entry {
 				name = p.Name + "/" + m.Name
 			}
 			taken[name] = true
-			all = append(all, entry{p, m, name})
+			all = append(all, modelEntry{p, m, name})
 		}
 	}
 	return all
@@ -257,7 +257,7 @@ func (r *Finder) HasLocal(ctx context.Context) bool {
 }
 
 // defaultEntry returns the default model; see Default.
-func (r *Finder) defaultEntry(ctx context.Context) (entry, error) {
+func (r *Finder) defaultEntry(ctx context.Context) (modelEntry, error) {
 	if r.cfg.Default != "" && r.cfg.Default != "auto" {
 		return r.find(ctx, r.cfg.Default)
 	}
@@ -275,35 +275,35 @@ func (r *Finder) defaultEntry(ctx context.Context) (entry, error) {
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return entry{}, err
+		return modelEntry{}, err
 	}
 	if failed != nil {
-		return entry{}, failed
+		return modelEntry{}, failed
 	}
-	return entry{}, toolerr.New(toolerr.NoModel, "no default model: set models.default in the configuration, or list models of its first provider")
+	return modelEntry{}, toolerr.New(toolerr.NoModel, "no default model: set models.default in the configuration, or list models of its first provider")
 }
 
 // newEntry returns a provider's model with a name that finds it again.
-func (r *Finder) newEntry(p Provider, m Model) entry {
+func (r *Finder) newEntry(p Provider, m Model) modelEntry {
 	for _, other := range r.configured() {
 		if other.Name == p.Name {
 			break
 		}
 		if other.Name != p.Name && slices.ContainsFunc(other.Models, func(o Model) bool { return o.Name == m.Name }) {
-			return entry{p, m, p.Name + "/" + m.Name}
+			return modelEntry{p, m, p.Name + "/" + m.Name}
 		}
 	}
-	return entry{p, m, m.Name}
+	return modelEntry{p, m, m.Name}
 }
 
 // find returns the model NAME, PROVIDER/NAME or PROVIDER (its first one), or NO_MODEL. It
 // asks providers for lists only if configured and known names do not settle it.
-func (r *Finder) find(ctx context.Context, name string) (entry, error) {
+func (r *Finder) find(ctx context.Context, name string) (modelEntry, error) {
 	known := r.configured()
 	for _, p := range known { // without a request, if the configuration is enough
 		for _, m := range p.Models {
 			if m.Name == name {
-				return entry{p, m, name}, nil
+				return modelEntry{p, m, name}, nil
 			}
 		}
 	}
@@ -320,16 +320,16 @@ func (r *Finder) find(ctx context.Context, name string) (entry, error) {
 		}
 		models, err := r.models(ctx, p)
 		if len(models) == 0 {
-			return entry{}, unlistedError(p, err)
+			return modelEntry{}, unlistedError(p, err)
 		}
 		return r.newEntry(p, models[0]), nil
 	}
 	if p, ok := findByVendor(known, name); ok {
-		return entry{p, Model{Name: name}, name}, nil
+		return modelEntry{p, Model{Name: name}, name}, nil
 	}
 	every := r.entries(ctx)
 	if err := ctx.Err(); err != nil {
-		return entry{}, err
+		return modelEntry{}, err
 	}
 	var names []string
 	for _, o := range every {
@@ -344,9 +344,9 @@ func (r *Finder) find(ctx context.Context, name string) (entry, error) {
 		}
 	}
 	if len(known) > 0 || len(names) > 1 {
-		return entry{}, toolerr.New(toolerr.NoModel, "no model %q; available: %s", name, strings.Join(firstNames(names), ", "))
+		return modelEntry{}, toolerr.New(toolerr.NoModel, "no model %q; available: %s", name, strings.Join(firstNames(names), ", "))
 	}
-	return entry{}, toolerr.New(toolerr.NoModel, "no model %q: no provider is configured, no key is set in the environment, and no local model answers; only %s is available", name, Command)
+	return modelEntry{}, toolerr.New(toolerr.NoModel, "no model %q: no provider is configured, no key is set in the environment, and no local model answers; only %s is available", name, Command)
 }
 
 // unlistedError returns the error for a provider whose list of models could not be
@@ -370,14 +370,14 @@ func firstNames(names []string) []string {
 
 // entryFor returns an entry for a name of the provider's models, which need not be
 // listed.
-func entryFor(p Provider, name string) entry {
+func entryFor(p Provider, name string) modelEntry {
 	m := Model{Name: name}
 	for _, listed := range p.Models {
 		if listed.Name == name {
 			m = listed
 		}
 	}
-	return entry{p, m, p.Name + "/" + name}
+	return modelEntry{p, m, p.Name + "/" + name}
 }
 
 // findByVendor returns the only provider whose vendor's model names have the same prefix as
@@ -407,7 +407,7 @@ func findByVendor(known []Provider, name string) (found Provider, ok bool) {
 
 // open opens a model. The same entry always gets the same model. It returns the error of
 // Backend.Open.
-func (r *Finder) open(o entry) (provider.Model, error) {
+func (r *Finder) open(o modelEntry) (provider.Model, error) {
 	key := o.provider.Name + "/" + o.model.Name
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,34 +10,34 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/toolerr"
 )
 
-func lend(t *testing.T, tokens *control.Loans, ctx context.Context, caller call.Caller) *control.Loan { //nolint:revive // t is first
+func issueToken(t *testing.T, tokens *control.CallbackTokens, ctx context.Context, caller call.Caller) *control.CallbackToken { //nolint:revive // t is first
 	t.Helper()
-	loan, err := tokens.Lend(ctx, caller)
+	token, err := tokens.Issue(ctx, caller)
 	require.NoError(t, err)
-	return loan
+	return token
 }
 
 // One caller's agents are no reason why another has none, and all are bounded.
-func TestLoansAreBounded(t *testing.T) {
-	var tokens control.Loans
+func TestTokensAreBounded(t *testing.T) {
+	var tokens control.CallbackTokens
 	defer tokens.Close()
-	flood := func(c call.Caller) (loans []*control.Loan) {
+	flood := func(c call.Caller) (issued []*control.CallbackToken) {
 		for {
-			loan, err := tokens.Lend(t.Context(), c)
+			token, err := tokens.Issue(t.Context(), c)
 			if err != nil {
 				require.Equal(t, toolerr.LimitReached, toolerr.CodeOf(err))
-				return loans
+				return issued
 			}
-			loan.GiveBack(true) // nobody has entered
-			loans = append(loans, loan)
+			token.Revoke(true) // nobody has entered
+			issued = append(issued, token)
 		}
 	}
 	// Sessions of one account are one caller, and so are the agents of an agent.
 	mine := flood(call.Caller{EntryPoint: "http", ID: "a", Account: "me"})
 	require.Len(t, mine, 128)
 	require.Empty(t, flood(call.Caller{EntryPoint: "http", ID: "b", Account: "me", Depth: 2, Agent: "x"}))
-	mine[0].GiveBack(false)
-	mine[0].GiveBack(false)
+	mine[0].Revoke(false)
+	mine[0].Revoke(false)
 	require.Len(t, flood(call.Caller{EntryPoint: "http", ID: "a", Account: "me"}), 1)
 	all := 128
 	for i := range 10 {
