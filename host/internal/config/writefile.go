@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // ReplaceFile writes a file that only its owner can read, completely or not at all. It keeps
@@ -43,7 +44,7 @@ func resolveAndStat(name string) (string, fs.FileInfo) {
 // program that root runs (sudo) would take a user's file away. After an error the old
 // content stays.
 func WriteFile(name string, text []byte, mode fs.FileMode, before fs.FileInfo) error {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+"-*") // 0600
+	f, err := os.CreateTemp(filepath.Dir(name), temporaryPrefix(name)+"*") // 0600
 	if err != nil {
 		return err
 	}
@@ -60,4 +61,21 @@ func WriteFile(name string, text []byte, mode fs.FileMode, before fs.FileInfo) e
 		os.Remove(f.Name()) //nolint:errcheck // err is the reason to report
 	}
 	return err
+}
+
+// temporaryPrefix begins the names of the temporary files of WriteFile.
+func temporaryPrefix(name string) string { return "." + filepath.Base(name) + ".toolroom-" }
+
+// RemoveTemporary removes the temporary files that WriteFile left next to a file because its
+// process was killed. The caller makes sure that no process writes the file.
+func RemoveTemporary(name string) {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return // nothing was written there
+	}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), temporaryPrefix(name)) && entry.Type().IsRegular() {
+			os.Remove(filepath.Join(filepath.Dir(name), entry.Name())) //nolint:errcheck // it does no harm
+		}
+	}
 }

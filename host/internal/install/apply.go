@@ -39,6 +39,7 @@ func sha256Hex(text []byte) string {
 // state. It fails without a change if the file is not as it was for Plan.
 func (c *Change) Apply(ctx context.Context, state string) error {
 	return changeRecords(ctx, state, func(all *records) error {
+		c.removeTemporary(state)
 		if err := c.checkUnchanged(); err != nil {
 			return err
 		}
@@ -88,6 +89,7 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 // record. It fails without a change if the file is not as it was for PlanRemoval.
 func (c *Change) Undo(ctx context.Context, state string) error {
 	return changeRecords(ctx, state, func(all *records) error {
+		c.removeTemporary(state)
 		if err := c.checkUnchanged(); err != nil {
 			return err
 		}
@@ -108,6 +110,14 @@ func (c *Change) Undo(ctx context.Context, state string) error {
 		delete(all.Files, c.File)
 		return nil
 	})
+}
+
+// removeTemporary removes what processes left that were killed while they wrote. None writes
+// now, because this process holds the lock of the records.
+func (c *Change) removeTemporary(state string) {
+	for _, name := range []string{c.File, c.File + BackupEnding, recordFile(state)} {
+		config.RemoveTemporary(name)
+	}
 }
 
 // checkUnchanged returns an error if the file is no longer as it was when the change was planned.

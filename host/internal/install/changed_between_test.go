@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/toolroom-mcp/toolroom/host/internal/config"
 	"github.com/toolroom-mcp/toolroom/host/internal/install"
 )
 
@@ -229,4 +230,55 @@ func TestTheChangeIsRecordedBeforeItIsMade(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(seen), ".claude.json")
 	require.NoDirExists(t, state)
+}
+
+// A process that is killed while it writes leaves a temporary file. The next installation
+// and a removal remove it, and no other file of the directory.
+func TestTemporaryFilesOfKilledProcessesAreRemoved(t *testing.T) {
+	home, at := placeIn(t)
+	state, dir := filepath.Join(home, "state"), filepath.Join(home, ".cursor")
+	leave := func() {
+		for _, name := range []string{".cursor/.mcp.json.toolroom-1", ".cursor/.mcp.json.before-toolroom.toolroom-2", "state/.installed.json.toolroom-3"} {
+			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(home, name), []byte("{"), 0o600))
+		}
+	}
+	var others []string
+	for _, name := range []string{".mcp.json-1", ".mcp.json.swp", ".other.json.toolroom-1", "mcp.json.toolroom-1"} {
+		others = append(others, name)
+		require.NoError(t, os.MkdirAll(dir, 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	names := func(dir string) (found []string) {
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		for _, entry := range entries {
+			found = append(found, entry.Name())
+		}
+		return found
+	}
+	leave()
+	cursor, _ := install.ByID("cursor")
+	change, err := install.Plan(cursor, install.User, at, []install.Server{hostServer}, false)
+	require.NoError(t, err)
+	require.NoError(t, change.Apply(bg, state))
+	require.ElementsMatch(t, append([]string{"mcp.json"}, others...), names(dir))
+	require.NotContains(t, names(state), ".installed.json.toolroom-3")
+
+	leave()
+	removal, err := install.PlanRemoval(cursor, install.User, at, state)
+	require.NoError(t, err)
+	require.NoError(t, removal.Undo(bg, state))
+	require.ElementsMatch(t, others, names(dir))
+}
+
+// What WriteFile writes has the name that the test above uses.
+func TestTemporaryFilesHaveTheProductsName(t *testing.T) {
+	dir := t.TempDir()
+	target := filepath.Join(dir, "mcp.json")
+	require.NoError(t, os.Mkdir(target, 0o700)) // the file cannot replace it
+	require.ErrorContains(t, config.WriteFile(target, nil, 0o600, nil), ".mcp.json.toolroom-")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "it is removed after an error")
 }
