@@ -2,6 +2,7 @@ package oauth
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -23,6 +24,19 @@ func (s *Source) refreshIsFutile(refused string) bool {
 		return true
 	}
 	return time.Since(s.refusedAt) < refreshPause
+}
+
+// noteRefused notes in r, which is locked, that the server refuses a token that was just issued, and
+// returns the error for it, which wraps ErrSignIn if users sign in. changed reports whether to store r.
+func (c Config) noteRefused(r *record) (changed bool, err error) {
+	why := fmt.Sprintf("server %s refuses the token that its provider has just issued", c.Server)
+	if c.signsInAlone() {
+		return false, errors.New(why)
+	}
+	if changed = r.Refused.IsZero(); changed {
+		r.Refused = time.Now()
+	}
+	return changed, c.signInRequired(why + "; check its scopes and its account, or sign in again")
 }
 
 // noteAccepted notes that the server accepted the token of the last refresh, if res is the

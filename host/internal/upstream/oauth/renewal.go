@@ -191,15 +191,7 @@ func (s *Source) renew(ctx context.Context, old string, refused bool) (*tokens, 
 			return false, nil
 		case refused && s.refreshIsFutile(old):
 			futile = true
-			why := fmt.Sprintf("server %s refuses the token that its provider has just issued", s.cfg.Server)
-			if s.cfg.signsInAlone() {
-				return false, errors.New(why)
-			}
-			known := !r.Refused.IsZero()
-			if !known {
-				r.Refused = time.Now()
-			}
-			return !known, s.cfg.signInRequired(why + "; check its scopes and its account, or sign in again")
+			return s.cfg.noteRefused(r)
 		case s.cfg.signsInAlone():
 			result, err = s.obtainAlone(ctx, r)
 			return err == nil, err
