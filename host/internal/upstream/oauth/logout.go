@@ -60,7 +60,7 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 	if c.signsInAtIdentityProvider() {
 		defer func() {
 			signedIn, fault := Logout(ctx, c.identityConfig())
-			found, err = found || signedIn, errors.Join(err, fault)
+			found, err = found || signedIn, joinErrors(err, fault)
 		}()
 	}
 	var deleted []tokens
@@ -84,7 +84,7 @@ func Logout(ctx context.Context, c Config) (found bool, err error) {
 	for _, t := range slices.Backward(deleted) {
 		errs = append(errs, c.revoke(ctx, t))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := joinErrors(errs...); err != nil {
 		return found, &NotRevokedError{err}
 	}
 	return found, nil
@@ -111,7 +111,7 @@ func LogoutUsers(ctx context.Context, c Config) (users int, err error) {
 		}
 		errs = append(errs, err)
 	}
-	return users, errors.Join(errs...)
+	return users, joinErrors(errs...)
 }
 
 // subjects returns the subjects that have a record of this server, without the host itself.
@@ -156,7 +156,7 @@ func (c Config) revoke(ctx context.Context, t tokens) error {
 			errs = append(errs, fmt.Errorf("revoking the %s: %w", strings.ReplaceAll(one.hint, "_", " "), err))
 		}
 	}
-	return errors.Join(errs...)
+	return joinErrors(errs...)
 }
 
 // isRevoked reports whether an authorization server answered that a token is not valid. Some do that if
@@ -164,4 +164,19 @@ func (c Config) revoke(ctx context.Context, t tokens) error {
 func isRevoked(err error) bool {
 	var status *statusError
 	return errors.As(err, &status) && status.status == http.StatusBadRequest && status.code == "invalid_token"
+}
+
+// joinErrors returns an error that wraps the errors that are not nil, with their texts in one line; nil:
+// all are nil.
+func joinErrors(errs ...error) error {
+	var joined error
+	for _, err := range errs {
+		switch {
+		case joined == nil:
+			joined = err
+		case err != nil:
+			joined = fmt.Errorf("%w; %w", joined, err)
+		}
+	}
+	return joined
 }

@@ -46,6 +46,21 @@ func TestSignOutWithTokensThatAreRevokedTogether(t *testing.T) {
 	require.ErrorAs(t, err, new(*NotRevokedError))
 }
 
+// The errors of both tokens are one line, as messages of the program are.
+func TestSignOutTellsErrorsInOneLine(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	p.revocation = func(w http.ResponseWriter, _ *http.Request) bool {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	_, err := Logout(t.Context(), c)
+	require.ErrorAs(t, err, new(*NotRevokedError))
+	require.ErrorContains(t, err, "revoking the refresh token: ")
+	require.ErrorContains(t, err, "; revoking the access token: ")
+	require.NotContains(t, err.Error(), "\n")
+}
+
 // Another sign-in does not revoke the refresh token of the one before: providers can end both. The
 // sign-out revokes all.
 func TestSignOutRevokesEarlierSignIns(t *testing.T) {
