@@ -44,7 +44,7 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 			return err
 		}
 		kept, known := all.Files[c.File]
-		if !known || kept.HashAfter != sha256Hex(c.Before) { // somebody changed it since
+		if !known || !kept.isOf(sha256Hex(c.Before)) { // somebody changed it since
 			kept = fileRecord{HashBefore: sha256Hex(c.Before)}
 		}
 		if c.Before != nil && kept.HashBefore == sha256Hex(c.Before) {
@@ -58,7 +58,7 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 		}
 		// Recorded before, so that a removal after a crash finds the copy.
 		previous := all.Files[c.File]
-		kept.HashAfter = sha256Hex(c.After)
+		kept.HashAfter, kept.HashNext = sha256Hex(c.Before), sha256Hex(c.After)
 		all.Files[c.File] = kept
 		if err := all.save(state); err != nil {
 			return err
@@ -79,7 +79,7 @@ func (c *Change) Apply(ctx context.Context, state string) error {
 		if c.Before == nil {
 			kept.Dirs = dirs
 		}
-		kept.HashAfter = sha256Hex(c.After) // commands can have written something else
+		kept.HashAfter, kept.HashNext = sha256Hex(c.After), "" // commands can have written something else
 		all.Files[c.File] = kept
 		return nil
 	})
@@ -222,7 +222,7 @@ func (c *Change) putBack() error {
 // record. It writes no file.
 func (c *Change) planRestore(state string) bool {
 	kept, ok := loadRecords(state).Files[c.File]
-	if !ok || kept.HashAfter != sha256Hex(c.Before) {
+	if !ok || !kept.isOf(sha256Hex(c.Before)) {
 		return false
 	}
 	if kept.HashBefore == "" {

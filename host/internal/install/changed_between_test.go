@@ -1,6 +1,7 @@
 package install_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"os/exec"
@@ -281,4 +282,44 @@ func TestTemporaryFilesHaveTheProductsName(t *testing.T) {
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "it is removed after an error")
+}
+
+// An installation that replaces another can be killed before or after it writes the file.
+// Both contents are then toolroom's, and the removal restores the one before the first.
+func TestRemovalAfterAKilledSecondInstallation(t *testing.T) {
+	for _, written := range []bool{false, true} {
+		home, at := placeIn(t)
+		state, file := filepath.Join(home, "state"), filepath.Join(home, ".cursor/mcp.json")
+		original := `{"a": 1}` // taking the entry out would leave an empty object
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(original), 0o600))
+		cursor, _ := install.ByID("cursor")
+		plan := func(root string) *install.Change {
+			s := hostServer
+			s.Args = []string{"stdio", "--root", root}
+			change, err := install.Plan(cursor, install.User, at, []install.Server{s}, false)
+			require.NoError(t, err)
+			return change
+		}
+		require.NoError(t, plan("/p").Apply(bg, state))
+		second := plan("/q")
+		records := filepath.Join(state, "installed.json")
+		text, err := os.ReadFile(records)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"after":`)
+		next := fmt.Sprintf(`"next": "%x", "after":`, sha256.Sum256(second.After))
+		require.NoError(t, os.WriteFile(records, []byte(strings.Replace(string(text), `"after":`, next, 1)), 0o600))
+		if written {
+			require.NoError(t, os.WriteFile(file, second.After, 0o600))
+		}
+
+		require.NoError(t, plan("/r").Apply(bg, state))
+		removal, err := install.PlanRemoval(cursor, install.User, at, state)
+		require.NoError(t, err)
+		require.NoError(t, removal.Undo(bg, state))
+		restored, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.Equal(t, original, string(restored))
+		require.NoFileExists(t, file+install.BackupEnding)
+	}
 }

@@ -20,7 +20,14 @@ import (
 type fileRecord struct {
 	HashBefore string   `json:"before"`         // SHA-256 of the content before; "": there was no file
 	HashAfter  string   `json:"after"`          // of the content that the last installation wrote
+	HashNext   string   `json:"next,omitempty"` // of the content that an installation is about to write
 	Dirs       []string `json:"dirs,omitempty"` // directories that it made, the deepest first
+}
+
+// isOf reports whether the content with a hash is of the last installation, also of one that
+// was killed before it wrote HashAfter.
+func (r fileRecord) isOf(hash string) bool {
+	return hash == r.HashAfter || hash != "" && hash == r.HashNext
 }
 
 // records are the installations of this user, as stored in recordFile.
