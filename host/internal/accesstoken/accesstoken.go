@@ -40,7 +40,7 @@ type Config struct {
 	ClientSecret secret.Text
 
 	// Report is called with the reason why the issuer cannot be asked or its answers cannot be used, and
-	// with nil when tokens are verified again; see outage. Unless it is nil. It must not block.
+	// with nil when tokens are verified again; see outageReports. Unless it is nil. It must not block.
 	Report func(error)
 
 	Client *http.Client     // nil: a client with bounds on time and redirects
@@ -105,7 +105,7 @@ type Verifier struct {
 	tried   time.Time
 	reading *metadataRead // nil: no request is running
 
-	outage outage
+	outage outageReports
 }
 
 // New returns a verifier. It returns an error for a configuration that would

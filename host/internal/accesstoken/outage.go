@@ -12,8 +12,8 @@ const (
 	longestPause  = 10 * time.Minute
 )
 
-// outage decides which failures of the issuer are reported.
-type outage struct {
+// outageReports decides which failures of the issuer are reported.
+type outageReports struct {
 	mu       sync.Mutex
 	reported string // the last reason; "": the issuer works
 	last     time.Time
@@ -22,7 +22,7 @@ type outage struct {
 
 // isNews reports whether the result of a request to the issuer has to be reported at the time now: the end of
 // an outage whose beginning was reported, or another reason than the last one, after the pause.
-func (o *outage) isNews(err error, now time.Time) bool {
+func (o *outageReports) isNews(err error, now time.Time) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err == nil {

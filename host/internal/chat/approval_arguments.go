@@ -25,18 +25,18 @@ const (
 	shownBeginningLines = 60 // shown lines of a longer proposal
 )
 
-// oldNames lists the names of the parameter of edit tools with the text to replace.
-func oldNames() []string {
+// oldTextParameters lists the names of the parameter of edit tools with the text to replace.
+func oldTextParameters() []string {
 	return []string{"old_string", "old_str", "old_text", "oldText", "oldString"}
 }
 
-// newNames lists the names of the parameter with the new text.
-func newNames() []string {
+// newTextParameters lists the names of the parameter with the new text.
+func newTextParameters() []string {
 	return []string{"new_string", "new_str", "new_text", "newText", "newString"}
 }
 
-// contentNames lists the names of the parameter with the whole text of a file.
-func contentNames() []string { return []string{"content", "contents", "file_text"} }
+// contentParameters lists the names of the parameter with the whole text of a file.
+func contentParameters() []string { return []string{"content", "contents", "file_text"} }
 
 // replacement is the change of one text to another.
 type replacement struct{ was, will string }
@@ -72,7 +72,7 @@ func replacements(members []jsonrpc.Member) (rest json.RawMessage, all []replace
 	var left []jsonrpc.Member
 	for _, m := range members {
 		several, ok := editsOf(m)
-		text, whole := textOf(m, contentNames()), hasPath(members)
+		text, whole := textOf(m, contentParameters()), hasPath(members)
 		switch {
 		case ok:
 			all = append(all, several...)
@@ -111,7 +111,7 @@ func editsOf(m jsonrpc.Member) (all []replacement, ok bool) {
 func replacementOf(members []jsonrpc.Member) (rest []jsonrpc.Member, r replacement, ok bool) {
 	was, will := false, false
 	for _, m := range members {
-		before, after := textOf(m, oldNames()), textOf(m, newNames())
+		before, after := textOf(m, oldTextParameters()), textOf(m, newTextParameters())
 		switch {
 		case before != nil && !was:
 			r.was, was = *before, true

@@ -50,7 +50,7 @@ func (c *Chat) recordChanges(began time.Time, out *agent.Outcome) {
 	named, others := filesOfCalls(out.Messages)
 	t := &turnChanges{}
 	for _, change := range all {
-		own := others || slices.ContainsFunc(named, func(name string) bool { return sameFile(name, change.Path) })
+		own := others || slices.ContainsFunc(named, func(name string) bool { return canMeanFile(name, change.Path) })
 		switch {
 		case own:
 			t.changes = append(t.changes, change)
@@ -93,9 +93,9 @@ func filesOfCalls(messages []llm.Message) (names []string, others bool) {
 	return names, others
 }
 
-// sameFile reports whether a name in a call can mean the file at path. A relative name
+// canMeanFile reports whether a name in a call can mean the file at path. A relative name
 // belongs to a root that only the tool knows, so only the end of path is compared.
-func sameFile(name, path string) bool {
+func canMeanFile(name, path string) bool {
 	if filepath.IsAbs(name) {
 		resolved, err := filepath.EvalSymlinks(name)
 		return err == nil && resolved == path || filepath.Clean(name) == path

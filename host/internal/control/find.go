@@ -59,7 +59,7 @@ func findOthers(ctx context.Context, state, own string) ([]Host, error) {
 		name := filepath.Join(dir, entry.Name())
 		switch {
 		case name == own:
-		case strings.HasSuffix(name, newSuffix):
+		case strings.HasSuffix(name, newSocketSuffix):
 			if info, err := entry.Info(); err == nil && time.Since(info.ModTime()) > time.Minute {
 				os.Remove(name) //nolint:errcheck // the next search tries again
 			}

@@ -19,7 +19,7 @@ func ListenAt(dir, name string) (*net.UnixListener, error) {
 		return nil, err
 	}
 	name = filepath.Join(dir, name)
-	os.Remove(name + newSuffix) //nolint:errcheck // a killed process may have left it
+	os.Remove(name + newSocketSuffix) //nolint:errcheck // a killed process may have left it
 	return listenAs(name)
 }
 

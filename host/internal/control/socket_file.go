@@ -46,8 +46,8 @@ func checkDir(dir string) error {
 
 // Suffixes of the names of sockets.
 const (
-	socketSuffix = ".sock"
-	newSuffix    = ".new" // suffix of a socket before it is listened at
+	socketSuffix    = ".sock"
+	newSocketSuffix = ".new" // suffix of a socket before it is listened at
 )
 
 // listen opens a socket with a new name in dir, and returns its path. It has this name only
@@ -63,7 +63,7 @@ func listen(dir string) (*net.UnixListener, string, error) {
 // another socket of that name only when the new one is listened at. After an error nothing
 // is left.
 func listenAs(name string) (listener *net.UnixListener, err error) {
-	err = withShortPath(name+newSuffix, func(short string) (err error) {
+	err = withShortPath(name+newSocketSuffix, func(short string) (err error) {
 		listener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 		return err
 	})
@@ -71,12 +71,12 @@ func listenAs(name string) (listener *net.UnixListener, err error) {
 		return nil, err
 	}
 	listener.SetUnlinkOnClose(false)
-	if err = os.Chmod(name+newSuffix, 0o600); err == nil {
-		err = os.Rename(name+newSuffix, name)
+	if err = os.Chmod(name+newSocketSuffix, 0o600); err == nil {
+		err = os.Rename(name+newSocketSuffix, name)
 	}
 	if err != nil {
-		listener.Close()            //nolint:errcheck // it is not used
-		os.Remove(name + newSuffix) //nolint:errcheck // likewise
+		listener.Close()                  //nolint:errcheck // it is not used
+		os.Remove(name + newSocketSuffix) //nolint:errcheck // likewise
 		return nil, err
 	}
 	return listener, nil

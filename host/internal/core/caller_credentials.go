@@ -80,13 +80,13 @@ type exchanger struct {
 	failed  time.Time // when the last exchange failed
 }
 
-// exchangeEarly is the longest time before its expiry at which a token is replaced.
-const exchangeEarly = time.Minute
+// exchangeBeforeExpiry is the longest time before its expiry at which a token is replaced.
+const exchangeBeforeExpiry = time.Minute
 
 // The limits of an exchange while the last token is valid.
 const (
-	earlyExchangeWait  = 2 * time.Second
-	earlyExchangePause = 10 * time.Second // after a failure
+	earlyExchangeTimeout = 2 * time.Second
+	earlyExchangePause   = 10 * time.Second // after a failure
 )
 
 // Token returns the token for the server. It requests one from the issuer, in exchange for
@@ -99,7 +99,7 @@ func (e *exchanger) Token(ctx context.Context) (string, error) {
 	}
 	if valid != "" {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, earlyExchangeWait)
+		ctx, cancel = context.WithTimeout(ctx, earlyExchangeTimeout)
 		defer cancel()
 	}
 	token, err := e.exchange(ctx)
@@ -121,7 +121,7 @@ func (e *exchanger) known(now time.Time) (valid string, due bool) {
 	case x.Expires.IsZero():
 		return x.Access.Reveal(), false
 	}
-	due = now.After(x.Expires.Add(-min(exchangeEarly, x.Expires.Sub(x.Issued)/10)))
+	due = now.After(x.Expires.Add(-min(exchangeBeforeExpiry, x.Expires.Sub(x.Issued)/10)))
 	return x.Access.Reveal(), due && now.Sub(e.failed) >= earlyExchangePause
 }
 

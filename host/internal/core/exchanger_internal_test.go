@@ -26,13 +26,13 @@ func TestExchangeThatHangs(t *testing.T) {
 		token, err := e.Token(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "a", token)
-		require.Equal(t, earlyExchangeWait, time.Since(now))
+		require.Equal(t, earlyExchangeTimeout, time.Since(now))
 
 		e.failed = time.Now()
 		token, err = e.Token(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "a", token)
-		require.Equal(t, earlyExchangeWait, time.Since(now), "no exchange after a failure")
+		require.Equal(t, earlyExchangeTimeout, time.Since(now), "no exchange after a failure")
 
 		<-e.exchanging
 		time.Sleep(time.Minute)

@@ -19,8 +19,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInTime is the longest wait of a call for a sign-in.
-const signInTime = 5 * time.Minute
+// signInTimeout is the longest wait of a call for a sign-in.
+const signInTimeout = 5 * time.Minute
 
 // signInTool is listed instead of a server's tools while they are unknown because the
 // server needs a sign-in. No server has a tool of this name.
@@ -200,7 +200,7 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 // and waits until the browser returns. scopes are those that the sign-in adds. It returns
 // nil after success.
 func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config, scopes []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, signInTime, errors.New("the sign-in was not completed in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, signInTimeout, errors.New("the sign-in was not completed in time"))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)

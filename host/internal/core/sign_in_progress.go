@@ -10,8 +10,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInProgress is the interval of progress notifications while a call waits for a sign-in.
-const signInProgress = 5 * time.Second
+// signInProgressInterval is the interval of progress notifications while a call waits for a sign-in.
+const signInProgressInterval = 5 * time.Second
 
 // reportWaiting sends progress notifications to the caller of a request that waits for a sign-in,
 // if it asked for progress, until stop is called: the first one at once. Clients that would give
@@ -30,9 +30,9 @@ func reportWaiting(req *call.Request, server string) (stop func()) {
 	ended := make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() {
-		tick := time.NewTicker(signInProgress)
+		tick := time.NewTicker(signInProgressInterval)
 		defer tick.Stop()
-		for left := int(signInTime / signInProgress); left > 0; left-- {
+		for left := int(signInTimeout / signInProgressInterval); left > 0; left-- {
 			req.OnNotify("notifications/progress", fmt.Appendf(nil, `{"progressToken":%s,"progress":-%d,"message":%s}`, params.Meta.Token, left, message))
 			select {
 			case <-tick.C:

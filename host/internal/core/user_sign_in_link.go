@@ -68,7 +68,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
 	defer reportWaiting(req, cfg.Server)()
-	ctx, cancel := context.WithTimeout(ctx, signInTime)
+	ctx, cancel := context.WithTimeout(ctx, signInTimeout)
 	defer cancel()
 	id := rand.Text()
 	if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, oauth.MissingScopes(refusal), id, link))) {
@@ -110,18 +110,18 @@ func (a *App) SignInPages() http.Handler {
 	})
 }
 
-// linkStays is added to the text of a page if the link can be used again.
-const linkStays = "The link is still valid: open it again to sign in."
+// linkStillValidText is added to the text of a page if the link can be used again.
+const linkStillValidText = "The link is still valid: open it again to sign in."
 
-// linkIsOver is the text of the page for a link that is not valid.
-const linkIsOver = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
+// linkNotValidText is the text of the page for a link that is not valid.
+const linkNotValidText = "This link is not valid any more, or it was opened in another browser. Call the tool again to get a new link."
 
 // serveLink sets the cookie for the sign-in with an id, and sends the browser to the
 // issuer of the users.
 func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 	one, issuer := a.findLink(r.Context(), id), a.issuer.Load()
 	if one == nil || issuer == nil {
-		oauth.WritePage(w, http.StatusNotFound, "Link not valid", linkIsOver)
+		oauth.WritePage(w, http.StatusNotFound, "Link not valid", linkNotValidText)
 		return
 	}
 	login, address, err := issuer.BeginLogin(r.Context(), a.signInURL("user"))
@@ -130,7 +130,7 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 		return
 	}
 	value := a.links.cookieFor(r, one)
-	a.setCookie(w, signInCookie+one.id, value, linkLife)
+	a.setCookie(w, signInCookie+one.id, value, linkLifetime)
 	a.registerStep(r.Context(), login.State(), &browserStep{signIn: one, link: one.id, cookie: value, login: login})
 	redirectTo(w, r, address)
 }
@@ -140,7 +140,7 @@ func (a *App) serveLink(w http.ResponseWriter, r *http.Request, id string) {
 func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 	step := a.takeStep(r, true)
 	if step == nil {
-		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
+		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkNotValidText)
 		return
 	}
 	cfg := step.signIn.cfg
@@ -151,10 +151,10 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("You refused to sign in, so the call of server %s has ended.", cfg.Server))
 		return
 	case errors.Is(err, accesstoken.ErrLoginRefused):
-		signInFailed(w, http.StatusBadRequest, "The sign-in was refused. "+linkStays+" To end the call that waits for it, cancel the call in your client.")
+		signInFailed(w, http.StatusBadRequest, "The sign-in was refused. "+linkStillValidText+" To end the call that waits for it, cancel the call in your client.")
 		return
 	case err != nil:
-		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v. %s", err, linkStays))
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The host could not find out who you are: %v. %s", err, linkStillValidText))
 		return
 	case subject != cfg.Subject:
 		signInFailed(w, http.StatusForbidden, "This link is for another user. Nothing was changed.")
@@ -176,12 +176,12 @@ func (a *App) serveUserAnswer(w http.ResponseWriter, r *http.Request) {
 func (a *App) serveServerAnswer(w http.ResponseWriter, r *http.Request) {
 	step := a.takeStep(r, false)
 	if step == nil {
-		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkIsOver)
+		oauth.WritePage(w, http.StatusBadRequest, "Link not valid", linkNotValidText)
 		return
 	}
 	account, err := step.attempt.Finish(r.Context(), r.URL.Query())
 	if err != nil && isTemporary(r.URL.Query().Get("error")) {
-		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The sign-in to server %s failed: %v. %s", step.signIn.cfg.Server, err, linkStays))
+		signInFailed(w, http.StatusBadRequest, fmt.Sprintf("The sign-in to server %s failed: %v. %s", step.signIn.cfg.Server, err, linkStillValidText))
 		return
 	}
 	if err == nil {

@@ -318,7 +318,7 @@ func TestLaterCallGetsEnoughTime(t *testing.T) {
 	again, err := a.links.open(one.cfg)
 	require.NoError(t, err)
 	require.Same(t, one, again)
-	require.Greater(t, one.expires.Sub(soon), linkLife-time.Minute)
+	require.Greater(t, one.expires.Sub(soon), linkLifetime-time.Minute)
 	same := one.expires
 	_, err = a.links.open(one.cfg)
 	require.NoError(t, err)

@@ -85,6 +85,6 @@ func TestLinksAreStored(t *testing.T) {
 	before.storeLink(t.Context(), one)
 	require.Nil(t, hostWithLinks(t, t.TempDir(), s, dialect.CallerCredentials).findLink(t.Context(), one.id), "another state directory")
 	require.Nil(t, hostWithLinks(t, state, s, "").findLink(t.Context(), one.id), "users no longer sign in to the server")
-	now = now.Add(linkLife + time.Second)
+	now = now.Add(linkLifetime + time.Second)
 	require.Nil(t, hostWithLinks(t, state, s, dialect.CallerCredentials).findLink(t.Context(), one.id), "it has expired")
 }

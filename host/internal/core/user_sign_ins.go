@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	linkLife = 10 * time.Minute
-	maxLinks = 1000
-	maxSteps = 16 // of one sign-in that wait at the same time
+	linkLifetime = 10 * time.Minute
+	maxLinks     = 1000
+	maxSteps     = 16 // of one sign-in that wait at the same time
 )
 
 // signInLinks holds the sign-ins of users that wait for a browser.
@@ -58,7 +58,7 @@ type browserStep struct {
 }
 
 // open returns the sign-in of a user to a server, a new one if none waits. The link of a later call is valid
-// for linkLife from this call on, or up to a minute less, so that not every call changes the store. open returns
+// for linkLifetime from this call on, or up to a minute less, so that not every call changes the store. open returns
 // LIMIT_REACHED if maxLinks wait.
 func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	s.mu.Lock()
@@ -67,8 +67,8 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	s.endExpired(now)
 	for _, one := range s.byID {
 		if one.cfg.File() == cfg.File() {
-			if one.expires.Before(now.Add(linkLife - time.Minute)) {
-				one.expires = now.Add(linkLife)
+			if one.expires.Before(now.Add(linkLifetime - time.Minute)) {
+				one.expires = now.Add(linkLifetime)
 			}
 			return one, nil
 		}
@@ -79,7 +79,7 @@ func (s *signInLinks) open(cfg oauth.Config) (*userSignIn, error) {
 	if s.byID == nil {
 		s.byID, s.byState = map[string]*userSignIn{}, map[string]*browserStep{}
 	}
-	one := &userSignIn{id: rand.Text(), cfg: cfg, expires: now.Add(linkLife), done: make(chan struct{})}
+	one := &userSignIn{id: rand.Text(), cfg: cfg, expires: now.Add(linkLifetime), done: make(chan struct{})}
 	s.byID[one.id] = one
 	return one, nil
 }

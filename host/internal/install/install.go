@@ -100,16 +100,16 @@ func toolroomCommand(entry any) string {
 		base = base[i+1:]
 	}
 	base = strings.TrimSuffix(strings.ToLower(base), ".exe")
-	if !slices.Contains(Programs(), base) || isForeign(command, base) {
+	if !slices.Contains(Programs(), base) || isOtherProjectsProgram(command, base) {
 		return ""
 	}
 	return command
 }
 
-// isForeign reports whether a command that has the name of a tool's program is another
+// isOtherProjectsProgram reports whether a command that has the name of a tool's program is another
 // project's program, for example one called mcp-grep: there is no mcp-host in its directory.
 // A program that is not found can be an older version of toolroom's, so it is not foreign.
-func isForeign(command, base string) bool {
+func isOtherProjectsProgram(command, base string) bool {
 	if base == hostProgram {
 		return false
 	}

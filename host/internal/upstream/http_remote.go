@@ -164,8 +164,8 @@ func (r *remote) beginWork() error {
 	return nil
 }
 
-// finishWork cancels the running requests and waits for all registered work.
-func (r *remote) finishWork() {
+// cancelAndWait cancels the running requests and waits for all registered work.
+func (r *remote) cancelAndWait() {
 	r.cancel()
 	r.work.Wait()
 }

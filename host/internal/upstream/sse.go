@@ -42,13 +42,13 @@ func (s *sse) run(c *conn) error {
 	select {
 	case err = <-ended:
 		c.fail(err)
-		s.finishWork()
+		s.cancelAndWait()
 	case <-c.dead:
 		select { // the stream may still bring answers
 		case err = <-ended:
-			s.finishWork()
+			s.cancelAndWait()
 		case <-c.unused:
-			s.finishWork()
+			s.cancelAndWait()
 			err = <-ended
 		}
 	}

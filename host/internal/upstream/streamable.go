@@ -97,7 +97,7 @@ func (s *streamable) run(c *conn) error {
 	s.attach(c)
 	<-c.dead
 	<-c.unused
-	s.finishWork()
+	s.cancelAndWait()
 	if s.session != "" && !errors.Is(c.failure(), errSessionOver) {
 		ctx, cancel := context.WithTimeout(context.Background(), sessionEndTimeout)
 		defer cancel()

@@ -17,13 +17,13 @@ import (
 // With InCluster, the record of a sign-in is a key of the store that the hosts of several
 // machines share, and its lock is another key. A process that ends without unlocking has
 // the lock until it expires. The expiry is compared with the clocks of the hosts, which may
-// differ by less than leaseTime - leaseRenewal.
+// differ by less than leaseDuration - leaseRenewInterval.
 const (
-	recordKeys = "oauth/record/"
-	lockKeys   = "oauth/lock/"
+	recordKeyPrefix = "oauth/record/"
+	lockKeyPrefix   = "oauth/lock/"
 
-	leaseTime    = 45 * time.Second
-	leaseRenewal = 10 * time.Second
+	leaseDuration      = 45 * time.Second
+	leaseRenewInterval = 10 * time.Second
 
 	writeAttempts = 4
 	writePause    = time.Second
@@ -54,7 +54,7 @@ func (c Config) clusterRecord() (r clusterRecord, ok bool, err error) {
 
 // read returns the text of the record, and its version, store.Absent without a record.
 func (r clusterRecord) read(ctx context.Context) ([]byte, store.Version, error) {
-	entry, err := r.keys.Get(ctx, recordKeys+r.name)
+	entry, err := r.keys.Get(ctx, recordKeyPrefix+r.name)
 	if toolerr.Is(err, toolerr.NotFound) {
 		return nil, store.Absent, nil
 	}
@@ -66,7 +66,7 @@ func (r clusterRecord) read(ctx context.Context) ([]byte, store.Version, error) 
 // refresh token.
 func (r clusterRecord) replace(ctx context.Context, text []byte, was store.Version) error {
 	for attempt := 0; ; attempt++ {
-		_, err := r.keys.Put(ctx, recordKeys+r.name, text, was, time.Time{})
+		_, err := r.keys.Put(ctx, recordKeyPrefix+r.name, text, was, time.Time{})
 		if attempt > 0 && toolerr.Is(err, toolerr.Conflict) { // an attempt whose answer was lost
 			if now, _, readErr := r.read(ctx); readErr == nil && bytes.Equal(now, text) {
 				return nil
@@ -85,7 +85,7 @@ func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 	owner := []byte(rand.Text())
 	var version store.Version
 	for pause := firstPoll; ; pause = min(2*pause, lastPoll) {
-		version, err = r.keys.Put(ctx, lockKeys+r.name, owner, store.Absent, time.Now().Add(leaseTime))
+		version, err = r.keys.Put(ctx, lockKeyPrefix+r.name, owner, store.Absent, time.Now().Add(leaseDuration))
 		if !toolerr.Is(err, toolerr.Conflict) {
 			break
 		}
@@ -104,13 +104,13 @@ func (r clusterRecord) lock(ctx context.Context) (unlock func(), err error) {
 		close(stop)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statusTimeout)
 		defer cancel()
-		r.keys.Delete(ctx, lockKeys+r.name, <-stopped) //nolint:errcheck // it expires
+		r.keys.Delete(ctx, lockKeyPrefix+r.name, <-stopped) //nolint:errcheck // it expires
 	}, nil
 }
 
 // extend extends the lock regularly until stop is closed, and returns its last version.
 func (r clusterRecord) extend(version store.Version, owner []byte, stop <-chan struct{}) store.Version {
-	tick := time.NewTicker(leaseRenewal)
+	tick := time.NewTicker(leaseRenewInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -118,8 +118,8 @@ func (r clusterRecord) extend(version store.Version, owner []byte, stop <-chan s
 			return version
 		case <-tick.C:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), leaseRenewal)
-		if v, err := r.keys.Put(ctx, lockKeys+r.name, owner, version, time.Now().Add(leaseTime)); err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), leaseRenewInterval)
+		if v, err := r.keys.Put(ctx, lockKeyPrefix+r.name, owner, version, time.Now().Add(leaseDuration)); err == nil {
 			version = v
 		}
 		cancel()
@@ -129,7 +129,7 @@ func (r clusterRecord) extend(version store.Version, owner []byte, stop <-chan s
 // clusterSubjects returns the subjects in the store that have a record of this server.
 func (c Config) clusterSubjects(ctx context.Context) (subjects []string, err error) {
 	for after := ""; ; {
-		page, err := c.Shared.List(ctx, recordKeys, after, store.MaxPageEntries)
+		page, err := c.Shared.List(ctx, recordKeyPrefix, after, store.MaxPageEntries)
 		if err != nil || len(page) == 0 {
 			return subjects, err
 		}
@@ -140,7 +140,7 @@ func (c Config) clusterSubjects(ctx context.Context) (subjects []string, err err
 			if json.Unmarshal(entry.Value, &r) == nil {
 				of.Subject = r.Subject
 			}
-			if of.Subject != "" && of.recordID() == strings.TrimPrefix(entry.Key, recordKeys) {
+			if of.Subject != "" && of.recordID() == strings.TrimPrefix(entry.Key, recordKeyPrefix) {
 				subjects = append(subjects, of.Subject)
 			}
 		}

@@ -32,7 +32,7 @@ func (u *unreliable) Put(ctx context.Context, key string, value []byte, was stor
 		return 0, toolerr.New(toolerr.TransportError, "no cluster")
 	}
 	version, err := u.Keys.Put(ctx, key, value, was, expires)
-	if len(key) > len(recordKeys) && key[:len(recordKeys)] == recordKeys && u.after.Add(-1) >= 0 {
+	if len(key) > len(recordKeyPrefix) && key[:len(recordKeyPrefix)] == recordKeyPrefix && u.after.Add(-1) >= 0 {
 		return 0, toolerr.New(toolerr.Timeout, "no answer")
 	}
 	return version, err
@@ -98,17 +98,17 @@ func TestLockOfADeadHost(t *testing.T) {
 	var skip atomic.Int64
 	shared := memory.New(memory.Config{Now: func() time.Time { return time.Now().Add(time.Duration(skip.Load())) }}).Keys
 	r := clusterRecord{shared, "name"}
-	_, err := shared.Put(t.Context(), lockKeys+"name", []byte("dead"), store.Absent, time.Now().Add(leaseTime))
+	_, err := shared.Put(t.Context(), lockKeyPrefix+"name", []byte("dead"), store.Absent, time.Now().Add(leaseDuration))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	_, err = r.lock(ctx)
 	require.ErrorContains(t, err, "another host has the lock")
-	skip.Store(int64(leaseTime))
+	skip.Store(int64(leaseDuration))
 	unlock, err := r.lock(t.Context())
 	require.NoError(t, err)
 	unlock()
-	_, err = shared.Get(t.Context(), lockKeys+"name")
+	_, err = shared.Get(t.Context(), lockKeyPrefix+"name")
 	require.True(t, toolerr.Is(err, toolerr.NotFound), "%v", err)
 }
 

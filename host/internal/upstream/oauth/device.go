@@ -28,7 +28,7 @@ func (f *flow) runDeviceFlow(ctx context.Context, prompt Prompt) (tokens, error)
 	if f.server.DeviceEndpoint == "" {
 		return tokens{}, fmt.Errorf("the authorization server %.200q has no device flow; use --paste", f.server.Issuer)
 	}
-	client, err := f.clientIdentity(ctx, "http://127.0.0.1"+callback, true)
+	client, err := f.clientIdentity(ctx, "http://127.0.0.1"+callbackPath, true)
 	if err != nil {
 		return tokens{}, err
 	}

@@ -20,8 +20,8 @@ func (e *NotRevokedError) Error() string { return e.Err.Error() }
 // Unwrap returns the reason.
 func (e *NotRevokedError) Unwrap() error { return e.Err }
 
-// maxFormer bounds the refresh tokens of earlier sign-ins that a record keeps.
-const maxFormer = 8
+// maxFormerTokens bounds the refresh tokens of earlier sign-ins that a record keeps.
+const maxFormerTokens = 8
 
 // keepFormer keeps the refresh token that those of a new sign-in replace, until Logout revokes it. It is
 // not revoked at once: many providers then also end the new sign-in, because both belong to
@@ -36,7 +36,7 @@ func (r *record) keepFormer(replacement tokens) {
 	}
 	former := *old
 	former.Access = "" // it expires
-	r.Former = append(r.Former[max(0, len(r.Former)+1-maxFormer):], former)
+	r.Former = append(r.Former[max(0, len(r.Former)+1-maxFormerTokens):], former)
 }
 
 // takeFormer removes the refresh tokens of earlier sign-ins from the record and returns them, except

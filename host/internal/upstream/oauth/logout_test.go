@@ -66,7 +66,7 @@ func TestSignOutTellsErrorsInOneLine(t *testing.T) {
 func TestSignOutRevokesEarlierSignIns(t *testing.T) {
 	p := newProvider(t)
 	c := p.signedIn()
-	for range maxFormer + 1 {
+	for range maxFormerTokens + 1 {
 		_, err := p.login(c)
 		require.NoError(t, err)
 	}

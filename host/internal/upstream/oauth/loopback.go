@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// callback is the path of the redirect address.
-const callback = "/callback"
+// callbackPath is the path of the redirect address.
+const callbackPath = "/callback"
 
 // A redirectServer receives the redirect on a port of this machine (RFC 8252, 7.3).
 type redirectServer struct {
@@ -42,7 +42,7 @@ type redirectServer struct {
 func (c Config) redirectTarget() (*url.URL, error) {
 	address := c.RedirectURI
 	if address == "" {
-		address = "http://127.0.0.1" + callback
+		address = "http://127.0.0.1" + callbackPath
 	}
 	u, err := url.Parse(address)
 	switch {

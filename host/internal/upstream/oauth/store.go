@@ -35,14 +35,14 @@ type tokens struct {
 	Scheme     string       `json:"scheme,omitempty"`   // DPoP; "": Bearer
 }
 
-// refreshEarly is the longest time before its expiry at which an access token is
+// refreshBeforeExpiry is the longest time before its expiry at which an access token is
 // refreshed.
-const refreshEarly = time.Minute
+const refreshBeforeExpiry = time.Minute
 
 // isDue reports whether to refresh the access token: in the last minute before its
 // expiry, or in the last tenth of its lifetime if that is shorter.
 func (t *tokens) isDue(now time.Time) bool {
-	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(refreshEarly, t.Expires.Sub(t.Issued)/10)))
+	return !t.Expires.IsZero() && !now.Before(t.Expires.Add(-min(refreshBeforeExpiry, t.Expires.Sub(t.Issued)/10)))
 }
 
 // record is the file of one server address and account.
@@ -225,8 +225,8 @@ func (c Config) replaceRecord(ctx context.Context, r record) error {
 	return os.Rename(f.Name(), c.recordFile())
 }
 
-// roomBytes is more than a record needs on the disk.
-const roomBytes = 64 << 10
+// minFreeBytes is more than a record needs on the disk.
+const minFreeBytes = 64 << 10
 
 // checkRoom returns an error if a record could not be stored now, as on a full disk. A store of
 // the cluster is not checked. The lock is held.
@@ -238,7 +238,7 @@ func (c Config) checkRoom() error {
 	if err != nil {
 		return fmt.Errorf("tokens cannot be stored: %w", err)
 	}
-	_, err = f.Write(make([]byte, roomBytes))
+	_, err = f.Write(make([]byte, minFreeBytes))
 	if err = errors.Join(err, f.Sync(), f.Close(), os.Remove(f.Name())); err != nil {
 		return fmt.Errorf("tokens cannot be stored: %w", err)
 	}
@@ -328,7 +328,7 @@ func (c Config) Status() (a SignInStatus, ok bool, err error) {
 // cluster.
 func (c Config) File() string {
 	if c.Kind == InCluster {
-		return recordKeys + c.recordID()
+		return recordKeyPrefix + c.recordID()
 	}
 	return c.recordFile()
 }
