@@ -32,7 +32,7 @@ func (s *snapshot) reachableFrom(server string) reachableServers {
 		switch one, own := s.byName[server], s.declared[server]; {
 		case one != nil:
 			of = append(of, server, one.cfg.Spec.WithoutPosition(), one.cfg.Command, one.cfg.Dir)
-			if at := one.cfg.Spec.Where(); at != "" {
+			if at := one.cfg.Spec.RedactedTarget(); at != "" {
 				r.descriptions = append(r.descriptions, at)
 			}
 		case own != nil:

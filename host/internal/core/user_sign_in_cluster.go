@@ -186,8 +186,8 @@ func (a *App) storeEnd(ctx context.Context, cfg oauth.Config, err error) {
 	}
 }
 
-// lastEnd returns the version of the last end of a sign-in of a user to a server; store.Any: it cannot be read.
-func (a *App) lastEnd(ctx context.Context, cfg oauth.Config) store.Version {
+// lastSignInEnd returns the version of the last end of a sign-in of a user to a server; store.Any: it cannot be read.
+func (a *App) lastSignInEnd(ctx context.Context, cfg oauth.Config) store.Version {
 	if a.store == nil {
 		return store.Any
 	}
@@ -202,7 +202,7 @@ func (a *App) lastEnd(ctx context.Context, cfg oauth.Config) store.Version {
 }
 
 // awaitLink waits until a sign-in has ended, here or at another host, or until ctx ends: then ended is false. err
-// says why it failed. before is the version from lastEnd, read before the sign-in was opened.
+// says why it failed. before is the version from lastSignInEnd, read before the sign-in was opened.
 func (a *App) awaitLink(ctx context.Context, one *userSignIn, before store.Version) (ended bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup

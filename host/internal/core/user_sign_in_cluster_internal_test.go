@@ -150,7 +150,7 @@ func TestCallWaitsForAnotherHost(t *testing.T) {
 			err   error
 		}
 		ends := make(chan end, 1)
-		before := a.lastEnd(t.Context(), one.cfg)
+		before := a.lastSignInEnd(t.Context(), one.cfg)
 		go func() {
 			ended, err := a.awaitLink(t.Context(), one, before)
 			ends <- end{ended, err}
@@ -173,7 +173,7 @@ func TestCallWaitsForAnotherHost(t *testing.T) {
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		ended, err := a.awaitLink(ctx, one, a.lastEnd(t.Context(), one.cfg))
+		ended, err := a.awaitLink(ctx, one, a.lastSignInEnd(t.Context(), one.cfg))
 		require.False(t, ended, "an earlier end is not its own")
 		require.NoError(t, err)
 	}

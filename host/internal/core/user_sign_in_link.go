@@ -55,7 +55,7 @@ func (a *App) signInUser(ctx context.Context, req *call.Request, sc config.Serve
 	if !ok || a.issuer.Load() == nil {
 		return false, refusal
 	}
-	before := a.lastEnd(ctx, cfg)
+	before := a.lastSignInEnd(ctx, cfg)
 	one, err := a.openLink(ctx, cfg)
 	if err != nil {
 		return false, err

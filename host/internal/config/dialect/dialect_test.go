@@ -76,7 +76,7 @@ func TestDialects(t *testing.T) {
 			for _, s := range d.Servers {
 				hidden, err := yaml.Marshal(s.Encode(d.Inputs, false))
 				require.NoError(t, err)
-				require.NotContains(t, string(hidden)+fmt.Sprintf("%v %+v %#v %s %+v %q", s, s, s, s.Where(), s.View(), s), marker)
+				require.NotContains(t, string(hidden)+fmt.Sprintf("%v %+v %#v %s %+v %q", s, s, s, s.RedactedTarget(), s.View(), s), marker)
 			}
 			require.NotContains(t, fmt.Sprintf("%+v", d), marker)
 		})

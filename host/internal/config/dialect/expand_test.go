@@ -96,7 +96,7 @@ func TestFiles(t *testing.T) {
 	require.Empty(t, problems)
 	require.Equal(t, []string{"c", "preSEKRITpost", "SEKRIT2"}, got.Command)
 	require.Len(t, got.Contents, 2)
-	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s %+v", got, got, got, got.Where(), got.View()), "SEKRIT")
+	require.NotContains(t, fmt.Sprintf("%v %+v %#v %s %+v", got, got, got, got.RedactedTarget(), got.View()), "SEKRIT")
 	got, problems = dialect.Server{Name: "s", URL: "https://h/{file:key}/mcp", Files: true}.Expand(v)
 	require.Empty(t, problems)
 	require.Equal(t, "https://h/SEKRIT/mcp", got.URL)

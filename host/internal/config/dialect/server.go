@@ -108,8 +108,8 @@ func beforeQuery(address string) string {
 	return address
 }
 
-// Where returns the server's command or address without credentials.
-func (s Server) Where() string {
+// RedactedTarget returns the server's command or address without credentials.
+func (s Server) RedactedTarget() string {
 	if s.URL != "" {
 		return secret.RedactURL(s.withoutFileContents(s.URL))
 	}

@@ -77,8 +77,8 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	// maxPermits bounds the limit that a tool can declare.
-	maxPermits = 256
+	// maxDeclaredPermits bounds the limit that a tool can declare.
+	maxDeclaredPermits = 256
 	// A tool's limit of wholeServerLimit or more concurrent calls applies to its whole
 	// server: tools made with mcpkit permit 64 calls in total, so that
 	// one tool with as many permits would leave none to the others.
@@ -175,7 +175,7 @@ func (l *Limiter) permitsFor(req *call.Request) (permitKey, int) {
 		if t.MaxConcurrent < wholeServerLimit {
 			at.tool = t.Name
 		}
-		return at, min(t.MaxConcurrent, maxPermits)
+		return at, min(t.MaxConcurrent, maxDeclaredPermits)
 	}
 	return at, l.cfg.Concurrent
 }
