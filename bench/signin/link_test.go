@@ -3,7 +3,9 @@
 package signin
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -128,6 +130,55 @@ func TestSignInByLinkForAToolThatIsNotListed(t *testing.T) {
 			require.Contains(t, got.Results[1].Thrown, "unknown tool")
 		})
 	}
+}
+
+// A client gives up its call while the user is at the provider: the sign-in goes on.
+func TestSignInOutlivesItsCall(t *testing.T) {
+	w := newWorld(t, "")
+	cmd := w.command("stdio")
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	out := bufio.NewScanner(stdout)
+	out.Buffer(nil, 1<<20)
+	type message struct {
+		ID     json.RawMessage
+		Method string
+		Params struct{ URL string }
+		Result json.RawMessage
+	}
+	send := func(format string, args ...any) {
+		_, err := fmt.Fprintf(in, format+"\n", args...)
+		require.NoError(t, err)
+	}
+	await := func(want func(message) bool) message {
+		for out.Scan() {
+			var m message
+			require.NoError(t, json.Unmarshal(out.Bytes(), &m), "%s", out.Bytes())
+			if want(m) {
+				return m
+			}
+		}
+		require.NoError(t, out.Err())
+		require.Fail(t, "the host has ended")
+		return message{}
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{"url":{}}},"clientInfo":{"name":"c","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"notes__echo","arguments":{"text":"first"}}}`)
+	link := await(func(m message) bool { return m.Method == "elicitation/create" })
+	send(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, link.ID)
+	send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	page, err := browse(link.Params.URL, "alice", "")
+	require.NoError(t, err)
+	require.Contains(t, page, "mcp-host is signed in to server notes")
+	send(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"notes__echo","arguments":{"text":"second"}}}`)
+	answered := await(func(m message) bool { return string(m.ID) == "3" && m.Method == "" })
+	require.Contains(t, string(answered.Result), "second")
+	require.NoError(t, in.Close())
+	require.NoError(t, cmd.Wait())
 }
 
 // Clients that refuse the link, or cannot open one, are told the command.

@@ -2,13 +2,11 @@ package core
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +17,7 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInTimeout is the longest wait of a call for a sign-in.
+// signInTimeout is the longest time of a sign-in, and of a call that waits for it.
 const signInTimeout = 5 * time.Minute
 
 // signInTool is listed instead of a server's tools while they are unknown because the
@@ -97,54 +95,6 @@ func (a *App) callSignInTool(ctx context.Context, req *call.Request, s *upstream
 	return &call.Result{Raw: append(raw, `}]}`...)}, nil
 }
 
-// signIns holds the running sign-ins, at most one for each server. Calls of other
-// clients wait for the same sign-in.
-type signIns struct {
-	mu        sync.Mutex
-	running   map[string]*signIn
-	completed map[string]int64 // value of count after the last successful sign-in, by server
-
-	count atomic.Int64 // successful sign-ins to all servers
-}
-
-// signIn is a running sign-in to a server.
-type signIn struct {
-	done chan struct{}
-	err  error // valid after done is closed
-}
-
-// joinOrBegin returns the running sign-in to a server, or a new one. first is true for a
-// new one: the caller has to run it and call finish. It returns nil if a sign-in to the
-// server was completed since count was before.
-func (s *signIns) joinOrBegin(server string, before int64) (one *signIn, first bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.completed[server] > before {
-		return nil, false
-	}
-	if one, ok := s.running[server]; ok {
-		return one, false
-	}
-	if s.running == nil {
-		s.running, s.completed = map[string]*signIn{}, map[string]int64{}
-	}
-	one = &signIn{done: make(chan struct{})}
-	s.running[server] = one
-	return one, true
-}
-
-// finish ends a sign-in and gives err, nil after success, to all calls that wait for it.
-func (s *signIns) finish(server string, ended *signIn, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.running, server)
-	if err == nil {
-		s.completed[server] = s.count.Add(1)
-	}
-	ended.err = err
-	close(ended.done)
-}
-
 // opensLinks reports whether the caller's client opens links in a browser on this
 // machine: it declares elicitation in URL mode, and is connected through a pipe or
 // from this machine. The redirect address of a sign-in is a port of this machine.
@@ -157,7 +107,7 @@ func opensLinks(req *call.Request) bool {
 }
 
 // signInThroughClient sends the sign-in link of a server that refused a call to the call's
-// client, and waits for the sign-in. again reports whether the call can be repeated; if
+// client, and waits for the sign-in, which goes on if the call ends. again reports whether the call can be repeated; if
 // not, err is the error for the call. The server refuses before it does anything, so
 // nothing is done twice. before is the value of signIns.count before the server was asked:
 // if another call has signed in to the server since then, no link is sent.
@@ -181,9 +131,13 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 	if one == nil {
 		return true, nil
 	}
-	defer reportWaiting(req, cfg.Server)()
 	if first {
-		a.signIns.finish(cfg.Server, one, a.runSignIn(ctx, req, cfg, oauth.MissingScopes(refusal)))
+		one.scopes = oauth.MissingScopes(refusal)
+		a.work.Go(func() { a.signIns.finish(cfg.Server, one, a.runSignIn(one, cfg)) })
+	}
+	defer reportWaiting(req, cfg.Server)()
+	if !one.askClient(ctx, req, cfg.Server) {
+		return false, refusal
 	}
 	select {
 	case <-one.done:
@@ -192,28 +146,20 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 		}
 		return one.err == nil && ctx.Err() == nil, refusal
 	case <-ctx.Done():
+		one.forgetQuestion(req)
 		return false, refusal
 	}
 }
 
-// runSignIn runs the OAuth authorization code flow: it sends the link to the client of req
-// and waits until the browser returns. scopes are those that the sign-in adds. It returns
-// nil after success.
-func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config, scopes []string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, signInTimeout, errors.New("the sign-in was not completed in time"))
+// runSignIn runs the OAuth authorization code flow: it offers the link to the calls that wait
+// for the sign-in, and waits until the browser returns. It returns nil after success.
+func (a *App) runSignIn(one *signIn, cfg oauth.Config) error {
+	ctx, cancel := context.WithTimeoutCause(a.life, signInTimeout, errors.New("the sign-in was not completed in time"))
 	defer cancel()
 	ctx, refuse := context.WithCancelCause(ctx)
 	defer refuse(nil)
-	var asking sync.WaitGroup
-	defer asking.Wait() // after refuse(nil), which ends the question
-	defer refuse(nil)
-	id := rand.Text()
 	account, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
-		asking.Go(func() {
-			if !acceptedLink(req.Ask(call.WithHostQuestion(ctx), "elicitation/create", signInQuestion(req, cfg.Server, scopes, id, address))) {
-				refuse(oauth.ErrLinkNotOpened)
-			}
-		})
+		one.offer(address, func() { refuse(oauth.ErrLinkNotOpened) })
 		return nil
 	}})
 	if err != nil && errors.Is(context.Cause(ctx), oauth.ErrLinkNotOpened) {
@@ -222,8 +168,8 @@ func (a *App) runSignIn(ctx context.Context, req *call.Request, cfg oauth.Config
 	if err == nil {
 		a.noticeStorage(cfg, account)
 	}
-	if err == nil && !req.Caller.Modern {
-		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), id), '}'))
+	if err == nil && one.hasAskedLegacyClient() {
+		a.Gateway.NotifyElicitationComplete("", append(jsonrpc.AppendString([]byte(`{"elicitationId":`), one.id), '}'))
 	}
 	return err
 }

@@ -125,6 +125,9 @@ func (a *App) listForCall(ctx context.Context, req *call.Request) error {
 			err = errors.Join(a.ListErrors(name)...)
 		}
 	}
+	if answered := new(call.MCPError); errors.As(err, &answered) { // it answers tools/list, not the call
+		err = toolerr.New(toolerr.ServerOffline, "its tools cannot be listed: %s", answered.Error())
+	}
 	if err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -188,4 +189,36 @@ func TestUnlistedToolsOfViews(t *testing.T) {
 	set = a.Toolset(call.Caller{EntryPoint: "stdio", ID: "c", Profile: "all"}, nil)
 	_, err = set.Call(t.Context(), &llm.ToolCall{Name: "s__echo"}, nil)
 	require.Equal(t, toolerr.ServerOffline, toolerr.CodeOf(err))
+}
+
+// The error with which a server answers tools/list is not the answer of the call.
+func TestUnlistedToolOfAServerThatRefusesTheList(t *testing.T) {
+	serve := func(_ context.Context, in io.Reader, out io.Writer) error {
+		for requests := json.NewDecoder(in); ; {
+			var req struct {
+				ID     json.RawMessage
+				Method string
+			}
+			if err := requests.Decode(&req); err != nil {
+				return nil //nolint:nilerr // the host closes the input
+			}
+			answer := `"error":{"code":-32603,"message":"list broken"}`
+			if req.Method == "initialize" {
+				answer = `"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}`
+			}
+			if len(req.ID) > 0 {
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", req.ID, answer) //nolint:errcheck // the host may have closed it
+			}
+		}
+	}
+	a, err := core.Open(config.Config{Servers: []config.Server{{Config: upstream.Config{Name: "s", Era: upstream.Legacy, Serve: serve}}}})
+	require.NoError(t, err)
+	t.Cleanup(a.Close)
+	for range 2 { // the first call has the error of its own request of the list
+		_, err = callAs(t, a, unlisted(t, a, "s__echo"), `{}`)
+		require.ErrorContains(t, err, "server s could not execute s__echo")
+		require.ErrorContains(t, err, "list broken")
+		var answered *call.MCPError
+		require.False(t, errors.As(err, &answered))
+	}
 }
