@@ -102,7 +102,8 @@ func (s *Server) state() State {
 	case s.cfg.Disabled:
 		return Disabled
 	case s.conn != nil && s.conn.isAlive():
-		if s.conn.missesPings || s.last != nil && time.Since(s.last.Time) < unstableTime {
+		failed := s.last != nil && !s.last.auth && !s.last.signIn && time.Since(s.last.Time) < unstableTime // sign-ins end the others
+		if s.conn.missesPings || failed {
 			return Unstable
 		}
 		return Ready

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/toolroom-mcp/toolroom/host/internal/upstream"
@@ -87,4 +88,34 @@ func TestOutageOfTheProvider(t *testing.T) {
 		asked := other.asked.Load()
 		require.LessOrEqual(t, int(asked), 1+s.Status().Restarts, "no other opening is tried: each asks the provider again")
 	}
+	other.down.Store(false)
+	require.Eventually(t, func() bool { return say(s) == nil }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, upstream.Ready, s.Status().State, "the server was never unstable")
+}
+
+// A server that works after a sign-in is not unstable, although it refused the host before.
+func TestServerAfterASignIn(t *testing.T) {
+	t.Parallel()
+	tools := faultserver.Handler("-json")
+	var signedIn atomic.Bool
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if !signedIn.Load() {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		tools.ServeHTTP(w, req)
+	}))
+	t.Cleanup(web.Close)
+	spawner := upstream.NewSpawner(nil)
+	t.Cleanup(spawner.Close)
+	s, err := upstream.New(upstream.Config{Name: "web", URL: web.URL + "/mcp", Auth: fixedToken("")}, spawner)
+	require.NoError(t, err)
+	t.Cleanup(s.Close)
+	_, err = s.Tools(t.Context())
+	require.Equal(t, toolerr.AuthFailed, toolerr.CodeOf(err))
+	require.Equal(t, upstream.NeedsSignIn, s.Status().State)
+	signedIn.Store(true)
+	require.Eventually(t, func() bool { _, err := s.Tools(t.Context()); return err == nil }, time.Minute, 10*time.Millisecond)
+	require.Equal(t, upstream.Ready, s.Status().State)
 }

@@ -113,6 +113,9 @@ func (f *flow) storeTokens(ctx context.Context, t tokens) (SignInStatus, error) 
 			r.StepUps = 0
 		}
 		r.keepFormer(t)
+		if !r.Refused.IsZero() {
+			r.SignedInAgain = time.Now()
+		}
 		r.Tokens, r.Wanted, r.Refused = &t, nil, time.Time{}
 		return true, nil
 	})

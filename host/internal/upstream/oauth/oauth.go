@@ -201,8 +201,6 @@ func (a SignInStatus) String() string {
 	switch {
 	case !a.SignedIn:
 		return "needs sign-in"
-	case !a.Refused.IsZero():
-		text += ", but the server refused the token at " + a.Refused.Local().Format(time.DateTime)
 	case a.Fault != nil:
 		text += ", not renewed: " + a.Fault.Error()
 	case a.Refreshes && !a.Until.IsZero() && !time.Now().Before(a.Until):
@@ -211,6 +209,9 @@ func (a SignInStatus) String() string {
 		text += ", renewed at " + a.Until.Local().Format(time.DateTime)
 	case !a.Until.IsZero():
 		text += " until " + a.Until.Local().Format(time.DateTime)
+	}
+	if !a.Refused.IsZero() {
+		text += ", the token was last refused by the server at " + a.Refused.Local().Format(time.DateTime)
 	}
 	if a.Account != "" {
 		text += ", account " + a.Account

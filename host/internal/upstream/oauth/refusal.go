@@ -13,6 +13,10 @@ import (
 // refresh with each request, and providers limit their number.
 const refreshPause = 30 * time.Second
 
+// signInPause is the time without another request for a sign-in after the server has refused the
+// tokens of a sign-in, too: a further one would most probably be of no use.
+const signInPause = time.Hour
+
 // refreshIsFutile reports whether the tokens are not to be refreshed after the server has
 // refused the access token: it is the result of the last refresh, and the server never
 // accepted it, or that happened a short time before.
@@ -27,7 +31,8 @@ func (s *Source) refreshIsFutile(refused string) bool {
 }
 
 // noteRefused notes in r, which is locked, that the server refuses a token that was just issued, and
-// returns the error for it, which wraps ErrSignIn if users sign in. changed reports whether to store r.
+// returns the error for it, which wraps ErrSignIn if a user may resolve it by a sign-in. changed
+// reports whether to store r.
 func (c Config) noteRefused(r *record) (changed bool, err error) {
 	why := fmt.Sprintf("server %s refuses the token that its provider has just issued", c.Server)
 	if c.signsInAlone() {
@@ -35,6 +40,9 @@ func (c Config) noteRefused(r *record) (changed bool, err error) {
 	}
 	if changed = r.Refused.IsZero(); changed {
 		r.Refused = time.Now()
+	}
+	if time.Since(r.SignedInAgain) < signInPause {
+		return changed, errors.New(why + ", also after a new sign-in; check its audience, its scopes and its account")
 	}
 	return changed, c.signInRequired(why + "; check its scopes and its account, or sign in again")
 }

@@ -120,10 +120,9 @@ func TestRefusedTokenIsTold(t *testing.T) {
 		require.True(t, a.SignedIn)
 		require.Equal(t, refused, !a.Refused.IsZero())
 		if refused {
-			require.Contains(t, a.String(), "signed in, but the server refused the token at "+a.Refused.Local().Format(time.DateTime))
-		} else {
-			require.Contains(t, a.String(), "signed in, renewed at ")
+			require.Contains(t, a.String(), ", the token was last refused by the server at "+a.Refused.Local().Format(time.DateTime))
 		}
+		require.Contains(t, a.String(), "signed in, renewed at ")
 	}
 	refuse := func(token string) {
 		t.Helper()
@@ -144,6 +143,40 @@ func TestRefusedTokenIsTold(t *testing.T) {
 	_, err = p.login(c)
 	require.NoError(t, err)
 	told(false)
+}
+
+// If the server refuses the tokens of a new sign-in, too, users are not asked to sign in with each call.
+func TestServerThatRefusesTheTokensOfANewSignIn(t *testing.T) {
+	p := newProvider(t)
+	c := p.signedIn()
+	s := NewSource(c)
+	refuse := func() error {
+		token, err := s.Token(t.Context())
+		require.NoError(t, err)
+		again, err := s.Refused(t.Context(), token, http.StatusUnauthorized, nil)
+		if again {
+			token, err = s.Token(t.Context())
+			require.NoError(t, err)
+			_, err = s.Refused(t.Context(), token, http.StatusUnauthorized, nil)
+		}
+		return err
+	}
+	require.ErrorIs(t, refuse(), ErrSignIn)
+	for range 2 {
+		_, err := p.login(c)
+		require.NoError(t, err)
+		require.NoError(t, s.checkStore(t.Context()))
+		for range 3 {
+			err = refuse()
+			require.EqualError(t, err, justIssued+", also after a new sign-in; check its audience, its scopes and its account")
+			require.NotErrorIs(t, err, ErrSignIn)
+		}
+	}
+	require.NoError(t, c.updateRecord(t.Context(), func(r *record) (bool, error) {
+		r.SignedInAgain = r.SignedInAgain.Add(-signInPause)
+		return true, nil
+	}))
+	require.ErrorIs(t, refuse(), ErrSignIn)
 }
 
 // New tokens of a program that signs in alone have the same bound.

@@ -57,8 +57,10 @@ type record struct {
 	Wanted  []string                `json:"wanted,omitempty"`  // scopes of the last insufficient_scope
 	StepUps int                     `json:"step_ups,omitempty"`
 	Refused time.Time               `json:"refused,omitzero"` // when the server refused Tokens although they were just issued
-	Sealed  *sealed                 `json:"sealed,omitempty"` // holds Clients, Tokens and Former in the file; nil: they are not encrypted
-	version store.Version           // with InCluster
+	// SignedInAgain is the time of the last sign-in that followed on Refused.
+	SignedInAgain time.Time     `json:"signed_in_again,omitzero"`
+	Sealed        *sealed       `json:"sealed,omitempty"` // holds Clients, Tokens and Former in the file; nil: they are not encrypted
+	version       store.Version // with InCluster
 	// ofOtherClient are tokens of another client than the configured one, which are not used
 	// and not deleted.
 	ofOtherClient *tokens
