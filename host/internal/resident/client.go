@@ -98,8 +98,8 @@ func (c Client) start(ctx context.Context, dir, name string) error {
 // Status asks the process. The error is ErrNotRunning if none runs.
 func (c Client) Status(ctx context.Context) (Status, error) { return c.ask(ctx, methodStatus) }
 
-// Stop ends the process and its servers, and returns its last status. A process that does
-// not answer is killed; then only PID is set. The error is ErrNotRunning if none runs.
+// Stop ends the process and its servers, waits for that until ctx ends, and returns the last
+// status. A process that does not answer is killed; then only PID is set. The error is ErrNotRunning if none runs.
 func (c Client) Stop(ctx context.Context) (Status, error) {
 	s, err := c.ask(ctx, methodStop)
 	if err == nil || errors.Is(err, ErrNotRunning) {
@@ -138,9 +138,13 @@ func (c Client) ask(ctx context.Context, method string) (s Status, err error) {
 	if _, err := conn.Write(append(jsonrpc.AppendRequest(nil, json.RawMessage("1"), method, nil), '\n')); err != nil {
 		return s, err
 	}
-	line, err := jsonrpc.NewReader(conn, 0).ReadLine()
+	in := jsonrpc.NewReader(conn, 0)
+	line, err := in.ReadLine()
 	if err != nil {
 		return s, fmt.Errorf("the host process that shares servers did not answer: %w", err)
+	}
+	if method == methodStop {
+		in.ReadLine() //nolint:errcheck // the end of the connection is the end of the process
 	}
 	m, err := jsonrpc.Split(line)
 	if err != nil {

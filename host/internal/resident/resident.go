@@ -11,7 +11,7 @@
 //
 //	toolroom/attach   see upstream.MethodAttach; the connection is then the server's
 //	toolroom/resident {} → Status
-//	toolroom/stop     {} → Status; the process then ends its servers and exits
+//	toolroom/stop     {} → Status; the process then ends its servers, closes the connection and exits
 //	toolroom/drain    {"program":PATH} → Status; a process of this program then exits when it has no hosts
 package resident
 
@@ -86,6 +86,9 @@ type resident struct {
 	work    sync.WaitGroup     // running connections
 	changed chan struct{}      // capacity 1: a connection has ended, or draining was set
 	drains  atomic.Bool        // the process ends with its last host
+
+	mu       sync.Mutex
+	stoppers []net.Conn // connections that have asked for the end
 }
 
 // Run serves hosts until ctx ends, a client asks for the end, or no host was connected for
@@ -116,6 +119,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stop()
 	confiner := confine.New(cfg.State)
 	r := &resident{cfg: cfg, since: time.Now(), stop: stop, changed: make(chan struct{}, 1)}
+	defer r.closeStoppers() // when the servers have ended and no file of the state directory is written any more
 	r.shared = upstream.NewSharedServers(upstream.SharedConfig{Guard: cfg.Guard, Idle: cfg.Idle, Confine: confineWith(ctx, confiner)})
 	defer r.shared.Close()
 	r.work.Go(func() { r.accept(ctx, listener) })
@@ -129,6 +133,15 @@ func Run(ctx context.Context, cfg Config) error {
 	r.shared.Close()
 	r.work.Wait()
 	return nil
+}
+
+// closeStoppers closes the connections that wait for the end of the process.
+func (r *resident) closeStoppers() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, conn := range r.stoppers {
+		conn.Close() //nolint:errcheck // that is the message
+	}
 }
 
 // waitIdle returns when ctx ends or, without cfg.Stay, when no host was connected for
@@ -214,7 +227,12 @@ func (r *resident) accept(ctx context.Context, listener *net.UnixListener) {
 // handleConnection handles the first line of a connection. It reports whether the process
 // may have fewer reasons to run now: a host has ended, or the process drains.
 func (r *resident) handleConnection(conn *net.UnixConn) (changed bool) {
-	defer conn.Close() //nolint:errcheck // all is said
+	stops := false
+	defer func() {
+		if !stops {
+			conn.Close() //nolint:errcheck // all is said
+		}
+	}()
 	if conn.SetReadDeadline(time.Now().Add(attachTimeout)) != nil {
 		return false
 	}
@@ -240,6 +258,9 @@ func (r *resident) handleConnection(conn *net.UnixConn) (changed bool) {
 			conn.Write(append(jsonrpc.AppendResult(nil, m.ID, raw), '\n')) //nolint:errcheck // the client is gone
 		}
 		if m.Method == methodStop {
+			r.mu.Lock()
+			r.stoppers, stops = append(r.stoppers, conn), true
+			r.mu.Unlock()
 			r.stop()
 		}
 	default:

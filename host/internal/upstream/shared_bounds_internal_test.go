@@ -1,9 +1,13 @@
 package upstream
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -77,6 +81,43 @@ func TestNothingIsSentToHostsAfterTheEnd(t *testing.T) {
 	text := <-received
 	require.Equal(t, 1, strings.Count(text, "\n"), text)
 	require.Contains(t, text, methodEnded)
+}
+
+// startedProcess returns a process that has an id and no program.
+func startedProcess() *process {
+	return &process{cmd: &exec.Cmd{Process: &os.Process{Pid: 1}}, stderr: &stderrTail{}}
+}
+
+// A server can ask its sandbox for a host before the host that starts it is added.
+func TestRefusalBeforeTheFirstHost(t *testing.T) {
+	var work sync.WaitGroup
+	process := newSharedProcess("", Config{}, &work)
+	process.out = &stdio{proc: startedProcess()}
+	for i := range 2 * maxUnsentRefusals {
+		process.notifyRefusal(fmt.Sprintf("%d.example", i))
+	}
+	ours, theirs := net.Pipe()
+	process.mu.Lock()
+	u := &attachedHost{conn: ours, out: newWriter(ours, time.Minute), requestID: json.RawMessage("1")}
+	process.add(u)
+	require.Empty(t, process.refusals)
+	process.mu.Unlock()
+	process.notifyRefusal("later.example")
+	lines := bufio.NewScanner(theirs)
+	for i := range maxUnsentRefusals + 2 {
+		require.True(t, lines.Scan())
+		switch {
+		case i == 0:
+			require.Contains(t, lines.Text(), `"id":1`)
+		case i <= maxUnsentRefusals:
+			require.Contains(t, lines.Text(), fmt.Sprintf(`"%d.example"`, i-1))
+		default:
+			require.Contains(t, lines.Text(), `"later.example"`)
+		}
+	}
+	u.out.close()
+	u.out.awaitIdle()
+	require.NoError(t, ours.Close())
 }
 
 // A process that has ended takes no line for its server: its writer may be waited for already.

@@ -43,6 +43,7 @@ type sharedProcess struct {
 
 	replaced *sharedProcess // retires when the session of this one is open; nil: none
 	unopened *time.Timer    // runs failUnopened; nil: not started
+	refusals []string       // see notifyRefusal
 	idling   *time.Timer    // runs endIfIdle; nil: there are hosts
 
 	initID     uint64                   // of the initialize request of opening
@@ -173,6 +174,10 @@ func (process *sharedProcess) add(u *attachedHost) {
 	u.number = process.number
 	process.hosts[u.number] = u
 	process.answerAttach(u)
+	for _, text := range process.refusals {
+		process.notifyAllLocked(methodRefused, refusedParams(text))
+	}
+	process.refusals = nil
 	if process.idling != nil {
 		process.idling.Stop()
 		process.idling = nil

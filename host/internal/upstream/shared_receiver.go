@@ -70,10 +70,22 @@ func (process *sharedProcess) failTooLong(err error) {
 	}
 }
 
-// notifyRefusal sends all hosts what the sandbox refused.
+// maxUnsentRefusals limits the refusals that wait for a host.
+const maxUnsentRefusals = 100
+
+// notifyRefusal sends all hosts what the sandbox refused. A server can ask for something
+// before the host that has started it is added: the first host gets it then.
 func (process *sharedProcess) notifyRefusal(text string) {
-	process.notifyAll(methodRefused, map[string]string{"text": text})
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if len(process.hosts) == 0 && len(process.refusals) < maxUnsentRefusals {
+		process.refusals = append(process.refusals, text)
+	}
+	process.notifyAllLocked(methodRefused, refusedParams(text))
 }
+
+// refusedParams returns the params of methodRefused.
+func refusedParams(text string) map[string]string { return map[string]string{"text": text} }
 
 // notifyAll sends a notification of SharedServers to all hosts.
 func (process *sharedProcess) notifyAll(method string, params any) {
