@@ -25,9 +25,10 @@ type signIn struct {
 	id     string   // of its questions
 	scopes []string // that it adds
 
-	offered chan struct{} // closed when link and refuse are valid
+	offered chan struct{} // closed when link, refuse and prolong are valid
 	link    string        // address at the provider that the user opens
 	refuse  func()        // ends the sign-in because the link is not opened
+	prolong func()        // has the time of the sign-in begin again
 
 	done chan struct{}
 	err  error // valid after done is closed
@@ -35,13 +36,17 @@ type signIn struct {
 	mu        sync.Mutex
 	questions map[string]*linkQuestion // by client
 	legacy    bool                     // a client whose protocol version has elicitationId was asked
+	followed  bool                     // a user has opened the link, or may do so after the call has ended
 }
 
 // linkQuestion is the question of a client whether its user opens the link.
 type linkQuestion struct {
-	asker   *call.Request // whose client it is
-	ended   chan struct{} // closed when the client has answered or cannot do so any more
-	refused bool          // the link is not opened; valid after ended is closed
+	asker *call.Request // whose client it is
+	ended chan struct{} // closed when the client has answered or cannot do so any more
+
+	// Valid after ended is closed.
+	answered bool // the client has answered
+	refused  bool // the link is not opened
 }
 
 // joinOrBegin returns the running sign-in to a server, or a new one. first is true for a
@@ -76,9 +81,10 @@ func (s *signIns) finish(server string, ended *signIn, err error) {
 	close(ended.done)
 }
 
-// offer makes the link known to the calls that wait. refuse ends the sign-in.
-func (one *signIn) offer(link string, refuse func()) {
-	one.link, one.refuse = link, refuse
+// offer makes the link known to the calls that wait. refuse ends the sign-in; prolong has its
+// time begin again, which happens whenever a client is asked.
+func (one *signIn) offer(link string, refuse, prolong func()) {
+	one.link, one.refuse, one.prolong = link, refuse, prolong
 	close(one.offered)
 }
 
@@ -91,9 +97,9 @@ func (one *signIn) hasAskedLegacyClient() bool {
 }
 
 // askClient has the client of a call open the link. A client is asked once, however many of
-// its calls wait, and again only if the call that asked it has ended without an answer. It
-// returns false if the client has refused; then the sign-in ends unless another client was
-// asked and has not refused. It returns true if the link was opened, or the sign-in or ctx
+// its calls wait, and again after the call that asked it has ended. It returns false if the
+// client has refused; then the sign-in ends, unless another user has opened the link or may
+// still do so. It returns true if the link was opened, or the sign-in or ctx
 // has ended.
 func (one *signIn) askClient(ctx context.Context, req *call.Request, server string) bool {
 	select {
@@ -111,7 +117,7 @@ func (one *signIn) askClient(ctx context.Context, req *call.Request, server stri
 		}
 		select {
 		case <-question.ended:
-			if one.isAnswered(client, question) {
+			if question.answered {
 				return !question.refused
 			}
 		case <-one.done:
@@ -135,15 +141,9 @@ func (one *signIn) question(client string, req *call.Request) (question *linkQue
 	}
 	question = &linkQuestion{asker: req, ended: make(chan struct{})}
 	one.questions[client] = question
+	one.prolong()
 	one.legacy = one.legacy || !req.Caller.Modern
 	return question, true
-}
-
-// isAnswered reports whether a question that has ended was answered by the client.
-func (one *signIn) isAnswered(client string, question *linkQuestion) bool {
-	one.mu.Lock()
-	defer one.mu.Unlock()
-	return one.questions[client] == question
 }
 
 // forgetQuestion has the next call of the client ask again, if req has asked and ends while the
@@ -180,19 +180,16 @@ func (one *signIn) ask(ctx context.Context, server, client string, question *lin
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	defer close(question.ended)
-	if !opened && ctx.Err() != nil {
+	if !opened {
 		delete(one.questions, client)
+	}
+	if !opened && ctx.Err() != nil {
+		one.followed = true
 		return true
 	}
-	question.refused = !opened
-	if opened {
-		return true
+	question.answered, question.refused, one.followed = true, !opened, one.followed || opened
+	if len(one.questions) == 0 && !one.followed {
+		one.refuse()
 	}
-	for _, other := range one.questions {
-		if !other.refused {
-			return false
-		}
-	}
-	one.refuse()
-	return false
+	return opened
 }

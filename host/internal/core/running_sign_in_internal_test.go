@@ -35,7 +35,7 @@ func callOf(client string, asked *int, answers <-chan answer) *call.Request {
 func beginSignIn() (one *signIn, refused *bool) {
 	one, _ = new(signIns).joinOrBegin("s", 0)
 	refused = new(bool)
-	one.offer("https://login.example.com/", func() { *refused = true })
+	one.offer("https://login.example.com/", func() { *refused = true }, func() {})
 	return one, refused
 }
 
@@ -103,6 +103,32 @@ func TestLinkOfACallThatHasEnded(t *testing.T) {
 	}
 }
 
+// The time of a sign-in begins again with each question, and a refusal is forgotten with its call.
+func TestClientThatHasRefusedALinkIsAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, _ := new(signIns).joinOrBegin("s", 0)
+		prolonged, refused := 0, false
+		one.offer("https://login.example.com/", func() { refused = true }, func() { prolonged++ })
+		asked := 0
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { ended <- one.askClient(ctx, callOf("b", &asked, nil), "s") }()
+		synctest.Wait()
+		answers := make(chan answer, 2)
+		answers <- answer{action: "decline"}
+		require.False(t, one.askClient(t.Context(), callOf("a", &asked, answers), "s"))
+		cancel()
+		require.True(t, <-ended)
+		answers <- answer{action: "accept"}
+		require.True(t, one.askClient(t.Context(), callOf("a", &asked, answers), "s"))
+		require.Equal(t, []any{3, 3, false}, []any{asked, prolonged, refused})
+
+		answers <- answer{action: "decline"}
+		require.False(t, one.askClient(t.Context(), callOf("c", &asked, answers), "s"))
+		require.False(t, refused, "the user of another client is at the provider")
+	})
+}
+
 // The end of the sign-in ends the questions.
 func TestQuestionOfASignInThatHasEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +138,7 @@ func TestQuestionOfASignInThatHasEnded(t *testing.T) {
 		go func() { results <- one.askClient(t.Context(), callOf("a", &asked, nil), "s") }()
 		synctest.Wait()
 		require.Zero(t, asked, "no link is offered yet")
-		one.offer("https://login.example.com/", func() {})
+		one.offer("https://login.example.com/", func() {}, func() {})
 		synctest.Wait()
 		require.Equal(t, 1, asked)
 		s.finish("s", one, nil)

@@ -17,7 +17,8 @@ import (
 	"github.com/toolroom-mcp/toolroom/pkg/mcpkit/jsonrpc"
 )
 
-// signInTimeout is the longest time of a sign-in, and of a call that waits for it.
+// signInTimeout is the longest time of a sign-in after a client was last asked to open its link, and of
+// a call that waits for it alone.
 const signInTimeout = 5 * time.Minute
 
 // signInTool is listed instead of a server's tools while they are unknown because the
@@ -127,16 +128,21 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 		return false, refusal
 	}
 	defer call.PauseClocks(ctx)() // a person gets more time than a server
-	one, first := a.signIns.joinOrBegin(cfg.Server, before)
+	key := cfg.File()             // after a reload the server can have another address
+	one, first := a.signIns.joinOrBegin(key, before)
 	if one == nil {
 		return true, nil
 	}
 	if first {
 		one.scopes = oauth.MissingScopes(refusal)
-		a.work.Go(func() { a.signIns.finish(cfg.Server, one, a.runSignIn(one, cfg)) })
+		a.work.Go(func() { a.signIns.finish(key, one, a.runSignIn(one, cfg)) })
 	}
 	defer reportWaiting(req, cfg.Server)()
-	if !one.askClient(ctx, req, cfg.Server) {
+	// Questions of other clients prolong the sign-in, but not this call. The sign-in ends first if it
+	// was not prolonged, and its error tells the reason.
+	wait, stop := context.WithTimeout(ctx, signInTimeout+time.Second)
+	defer stop()
+	if !one.askClient(wait, req, cfg.Server) {
 		return false, refusal
 	}
 	select {
@@ -145,7 +151,7 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 			return false, fmt.Errorf("%w (the sign-in by a link failed: %v)", refusal, one.err) //nolint:errorlint // the sign-in is still needed
 		}
 		return one.err == nil && ctx.Err() == nil, refusal
-	case <-ctx.Done():
+	case <-wait.Done():
 		one.forgetQuestion(req)
 		return false, refusal
 	}
@@ -154,12 +160,12 @@ func (a *App) signInThroughClient(ctx context.Context, req *call.Request, before
 // runSignIn runs the OAuth authorization code flow: it offers the link to the calls that wait
 // for the sign-in, and waits until the browser returns. It returns nil after success.
 func (a *App) runSignIn(one *signIn, cfg oauth.Config) error {
-	ctx, cancel := context.WithTimeoutCause(a.life, signInTimeout, errors.New("the sign-in was not completed in time"))
-	defer cancel()
-	ctx, refuse := context.WithCancelCause(ctx)
-	defer refuse(nil)
+	ctx, end := context.WithCancelCause(a.life)
+	defer end(nil)
+	limit := time.AfterFunc(signInTimeout, func() { end(errors.New("the sign-in was not completed in time")) })
+	defer limit.Stop()
 	account, err := oauth.Login(ctx, cfg, oauth.Prompt{Open: func(address string) error {
-		one.offer(address, func() { refuse(oauth.ErrLinkNotOpened) })
+		one.offer(address, func() { end(oauth.ErrLinkNotOpened) }, func() { limit.Reset(signInTimeout) })
 		return nil
 	}})
 	if err != nil && errors.Is(context.Cause(ctx), oauth.ErrLinkNotOpened) {

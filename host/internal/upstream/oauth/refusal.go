@@ -42,7 +42,8 @@ func (c Config) noteRefused(r *record) (changed bool, err error) {
 		r.Refused = time.Now()
 	}
 	if time.Since(r.SignedInAgain) < signInPause {
-		return changed, errors.New(why + ", also after a new sign-in; check its audience, its scopes and its account")
+		return changed, fmt.Errorf("%s, although the user signed in again at %s; check its audience, its scopes and its account, or run mcp-host login %s",
+			why, r.SignedInAgain.Local().Format(time.TimeOnly), c.Server)
 	}
 	return changed, c.signInRequired(why + "; check its scopes and its account, or sign in again")
 }

@@ -168,7 +168,8 @@ func TestServerThatRefusesTheTokensOfANewSignIn(t *testing.T) {
 		require.NoError(t, s.checkStore(t.Context()))
 		for range 3 {
 			err = refuse()
-			require.EqualError(t, err, justIssued+", also after a new sign-in; check its audience, its scopes and its account")
+			require.ErrorContains(t, err, justIssued+", although the user signed in again at ")
+			require.ErrorContains(t, err, "or run mcp-host login notes")
 			require.NotErrorIs(t, err, ErrSignIn)
 		}
 	}
