@@ -228,17 +228,24 @@ func TestProofWithReplacedToken(t *testing.T) {
 	}
 }
 
-// While the provider does not answer, the calls after the expiry share a few refreshes, and use the
-// first token after that.
-func TestPauseBetweenRefreshesAfterExpiry(t *testing.T) {
+// afterExpiry returns the source of an access token that has expired, and its provider, which answers
+// requests for tokens with a status.
+func afterExpiry(t *testing.T, status int) (*provider, *Source) {
+	t.Helper()
 	p := newProvider(t)
 	c := p.signedIn()
 	expiresIn(t, c, -time.Second)
 	p.token = func(w http.ResponseWriter, _ *http.Request) bool {
-		w.WriteHeader(http.StatusServiceUnavailable)
+		w.WriteHeader(status)
 		return true
 	}
-	s := NewSource(c)
+	return p, NewSource(c)
+}
+
+// While the provider does not answer, the calls after the expiry share a few refreshes, and use the
+// first token after that.
+func TestPauseBetweenRefreshesAfterExpiry(t *testing.T) {
+	p, s := afterExpiry(t, http.StatusServiceUnavailable)
 	before := p.count()
 	_, err := s.Token(t.Context())
 	require.ErrorContains(t, err, "503")
@@ -288,14 +295,7 @@ func TestCallsWaitDuringThePause(t *testing.T) {
 // Only while the provider does not answer is there a pause: the other causes end at once, as soon as the
 // user has removed them.
 func TestNoPauseAfterOtherFailures(t *testing.T) {
-	p := newProvider(t)
-	c := p.signedIn()
-	expiresIn(t, c, -time.Second)
-	p.token = func(w http.ResponseWriter, _ *http.Request) bool {
-		w.WriteHeader(http.StatusForbidden)
-		return true
-	}
-	s := NewSource(c)
+	p, s := afterExpiry(t, http.StatusForbidden)
 	before := p.count()
 	for range 3 {
 		_, err := s.Token(t.Context())
